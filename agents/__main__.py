@@ -18,8 +18,7 @@ import sys
 
 from agents.commands import parsing
 
-_COMMANDS = (
-    "train", "visualize", "report", "export", "sweep", "check", "replay")
+_COMMANDS = ("train", "visualize", "report", "export", "sweep", "check", "replay")
 
 
 def main() -> int:
@@ -32,8 +31,7 @@ def main() -> int:
     return exit_code
   is_help = sys.argv[1:] in (["--help"], ["-h"])
   _, _, usage = __doc__.partition("\n\n")
-  print(usage.format(name=parsing.name()), end="",
-        file=sys.stdout if is_help else sys.stderr)
+  print(usage.format(name=parsing.name()), end="", file=sys.stdout if is_help else sys.stderr)
   return 0 if is_help else 2
 
 

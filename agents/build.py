@@ -44,8 +44,9 @@ def setup(config: config_lib.Config) -> None:
   # faster; see docs/experiments/performance.md.
   if config.device == "gpu" and not tf.config.list_physical_devices("GPU"):
     raise config_lib.ConfigError(
-        "device=gpu, but TensorFlow finds no GPU. Install its libraries with "
-        "`pip install 'tensorflow[and-cuda]'`, or use --device cpu.")
+      "device=gpu, but TensorFlow finds no GPU. Install its libraries with "
+      "`pip install 'tensorflow[and-cuda]'`, or use --device cpu."
+    )
   # Hides all GPUs; `trainer` makes one visible if updates run on it. In a
   # notebook, this raises RuntimeError if an earlier run initialized the GPUs.
   with contextlib.suppress(RuntimeError):
@@ -78,13 +79,17 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
   """
   if config.type == "ppo":
     return ppo.BatchPPO
-  return functools.partial(class_loader.find_class(
-      "algorithm.type", config.type, methods=_METHODS,
-      arguments=config.kwargs), **config.kwargs)
+  return functools.partial(
+    class_loader.find_class(
+      "algorithm.type", config.type, methods=_METHODS, arguments=config.kwargs
+    ),
+    **config.kwargs,
+  )
 
 
-def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
-              rows: slice = slice(None)) -> batch_env.BatchEnv:
+def train_env(
+  config: config_lib.Config, workers: pool.WorkerPool | None, rows: slice = slice(None)
+) -> batch_env.BatchEnv:
   """Builds the training environments.
 
   Args:
@@ -96,16 +101,21 @@ def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
     constructors = make.staggered(config.env, config.num_envs, config.seed)
   else:
     constructors = [make.MakeEnv(config.env)] * config.num_envs
-  budget = (workers.failure_budget if workers
-            else failure_budget.FailureBudget(config.max_failures))
+  budget = workers.failure_budget if workers else failure_budget.FailureBudget(config.max_failures)
   block_class = backends.block_class(config)
   return batch_env.BatchEnv(
-      constructors[rows], None if block_class else workers, config.seed,
-      budget, block_class, rows.start or 0)
+    constructors[rows],
+    None if block_class else workers,
+    config.seed,
+    budget,
+    block_class,
+    rows.start or 0,
+  )
 
 
-def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
-             rows: slice = slice(None)) -> batch_env.BatchEnv:
+def eval_env(
+  config: config_lib.Config, workers: pool.WorkerPool | None, rows: slice = slice(None)
+) -> batch_env.BatchEnv:
   """Builds the environments for evaluations.
 
   Args:
@@ -115,8 +125,12 @@ def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
   """
   constructors = [make.MakeEnv(config.env)] * num_eval_envs(config)
   return batch_env.BatchEnv(
-      constructors[rows], workers, random.stream(config.seed, "eval"),
-      failure_budget.FailureBudget(config.max_failures), first=rows.start or 0)
+    constructors[rows],
+    workers,
+    random.stream(config.seed, "eval"),
+    failure_budget.FailureBudget(config.max_failures),
+    first=rows.start or 0,
+  )
 
 
 def num_eval_envs(config: config_lib.Config) -> int:
@@ -128,10 +142,12 @@ def num_eval_envs(config: config_lib.Config) -> int:
   return min(config.eval_episodes, _MAX_EVAL_ENVS)
 
 
-def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
-              action_space: gymnasium.Space,
-              algorithm_type: Callable[..., Any] | None = None
-              ) -> trainer_lib.Algorithm:
+def algorithm(
+  config: config_lib.Config,
+  observation_space: gymnasium.Space,
+  action_space: gymnasium.Space,
+  algorithm_type: Callable[..., Any] | None = None,
+) -> trainer_lib.Algorithm:
   """Builds networks and algorithm for the spaces of an environment.
 
   Args:
@@ -142,20 +158,27 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       the configuration names.
   """
   policy = feed_forward.Policy(
-      distribution_for_space.make(action_space, config.network), config.network,
-      random.stream(config.seed, "policy"))
-  value = feed_forward.feed_forward_value(
-      config.network, random.stream(config.seed, "value"))
-  torsos = [torso(config, observation_space, name) for name in (
-      ["core"] if config.network.share_core else ["policy", "value"])]
+    distribution_for_space.make(action_space, config.network),
+    config.network,
+    random.stream(config.seed, "policy"),
+  )
+  value = feed_forward.feed_forward_value(config.network, random.stream(config.seed, "value"))
+  torsos = [
+    torso(config, observation_space, name)
+    for name in (["core"] if config.network.share_core else ["policy", "value"])
+  ]
   return (algorithm_type or algorithm_class(config.algorithm))(
-      config.algorithm, observation_space,
-      feed_forward_model.Networks(policy, value, torsos[0], torsos[-1]),
-      config.seed, config.network.frame_stack)
+    config.algorithm,
+    observation_space,
+    feed_forward_model.Networks(policy, value, torsos[0], torsos[-1]),
+    config.seed,
+    config.network.frame_stack,
+  )
 
 
-def torso(config: config_lib.Config, observation_space: gymnasium.Space,
-          name: str) -> torso_lib.Torso | None:
+def torso(
+  config: config_lib.Config, observation_space: gymnasium.Space, name: str
+) -> torso_lib.Torso | None:
   """Builds the layers between observations and a network's hidden layers.
 
   Args:
@@ -168,22 +191,29 @@ def torso(config: config_lib.Config, observation_space: gymnasium.Space,
     configuration has neither frame stacks nor a recurrent cell.
   """
   network = config.network
-  convolutions = [convolutional.make(
-      network.conv, network, random.stream(config.seed, f"{name} {index}"),
-      f"{name}_image_{index}")
-                  for index, leaf in enumerate(spaces.leaves(observation_space))
-                  if leaf.is_image]
+  convolutions = [
+    convolutional.make(
+      network.conv, network, random.stream(config.seed, f"{name} {index}"), f"{name}_image_{index}"
+    )
+    for index, leaf in enumerate(spaces.leaves(observation_space))
+    if leaf.is_image
+  ]
   if network.recurrent:
-    return torso_lib.RecurrentTorso(convolutions, torso_lib.cell(
-        network.recurrent, network.recurrent_units,
-        random.stream(config.seed, f"{name} cell"), f"{name}_cell"))
+    return torso_lib.RecurrentTorso(
+      convolutions,
+      torso_lib.cell(
+        network.recurrent,
+        network.recurrent_units,
+        random.stream(config.seed, f"{name} cell"),
+        f"{name}_cell",
+      ),
+    )
   if convolutions or network.frame_stack > 1:
     return torso_lib.Torso(convolutions)
   return None
 
 
-def learning_device(config: config_lib.Config,
-                    observation_space: gymnasium.Space) -> str:
+def learning_device(config: config_lib.Config, observation_space: gymnasium.Space) -> str:
   """Returns the device on which updates run.
 
   Args:
@@ -197,12 +227,12 @@ def learning_device(config: config_lib.Config,
   if config.device == "cpu" or not tf.config.list_physical_devices("GPU"):
     return "CPU:0"
   use_gpu = config.device == "gpu" or cost_model.is_gpu_faster(
-      config, observation_space, rollout_spec(config).rows)
+    config, observation_space, rollout_spec(config).rows
+  )
   return "GPU:0" if use_gpu else "CPU:0"
 
 
-def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
-            ) -> trainer_lib.Trainer:
+def trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> trainer_lib.Trainer:
   """Builds environments, networks and algorithm, ready for the first epoch.
 
   Updates may run on a GPU. Actions are always computed on the CPU.
@@ -213,19 +243,23 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
   """
   env = train_env(config, workers)
   make_algorithm: Callable[[], trainer_lib.Algorithm] = functools.partial(
-      algorithm, config, env.observation_space, env.action_space)
+    algorithm, config, env.observation_space, env.action_space
+  )
   device = learning_device(config, env.observation_space)
   if device != "CPU:0":
     gpu = tf.config.list_physical_devices("GPU")[0]
     tf.config.set_visible_devices(gpu, "GPU")
     tf.config.experimental.set_memory_growth(gpu, True)
-    make_algorithm = functools.partial(
-        gpu_learner.GPULearner, make_algorithm, device)
+    make_algorithm = functools.partial(gpu_learner.GPULearner, make_algorithm, device)
   learner = make_algorithm()
   return trainer_lib.Trainer(
-      learner, in_graph_batch_env.InGraphBatchEnv(env), evaluator.Evaluator(
-          in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)),
-          learner, explore=False), rollout_spec(config))
+    learner,
+    in_graph_batch_env.InGraphBatchEnv(env),
+    evaluator.Evaluator(
+      in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)), learner, explore=False
+    ),
+    rollout_spec(config),
+  )
 
 
 def rollout_spec(config: config_lib.Config) -> rollout_to_batch.RolloutSpec:
@@ -236,10 +270,12 @@ def rollout_spec(config: config_lib.Config) -> rollout_to_batch.RolloutSpec:
   """
   if length := config.algorithm.segment_length:
     return rollout_to_batch.segments(
-        config.num_envs, length, in_place=bool(config.network.recurrent),
-        short_episodes=(make.stated_length(config.env) or _SHORT_EPISODE)
-        < _SHORT_EPISODE)
+      config.num_envs,
+      length,
+      in_place=bool(config.network.recurrent),
+      short_episodes=(make.stated_length(config.env) or _SHORT_EPISODE) < _SHORT_EPISODE,
+    )
   assert config.algorithm.update_every is not None
   return rollout_to_batch.episodes(
-      config.num_envs, config.algorithm.update_every,
-      make.max_length(config.env))
+    config.num_envs, config.algorithm.update_every, make.max_length(config.env)
+  )

@@ -15,8 +15,10 @@ from typing import Any
 from agents import config_parsing
 
 # Advice for messages about a missing module.
-PLACES = ("Python looks for modules on its path, in the current folder, and in "
-          "the folder of the config's file.")
+PLACES = (
+  "Python looks for modules on its path, in the current folder, and in "
+  "the folder of the config's file."
+)
 
 
 def find(name: str) -> Any:
@@ -42,14 +44,19 @@ def hint(name: str) -> str:
     name: `module:Class`. The module is imported and lacks the class.
   """
   module_name, _, attribute = name.partition(":")
-  return config_parsing.did_you_mean(attribute, (
-      key for key, value in vars(sys.modules[module_name]).items()
-      if isinstance(value, type)))
+  return config_parsing.did_you_mean(
+    attribute,
+    (key for key, value in vars(sys.modules[module_name]).items() if isinstance(value, type)),
+  )
 
 
-def find_class(setting: str, name: str, base: type = object,
-               methods: Sequence[str] = (), arguments: Iterable[str] = ()
-               ) -> type:
+def find_class(
+  setting: str,
+  name: str,
+  base: type = object,
+  methods: Sequence[str] = (),
+  arguments: Iterable[str] = (),
+) -> type:
   """Returns the class that a setting names.
 
   Args:
@@ -63,8 +70,10 @@ def find_class(setting: str, name: str, base: type = object,
     ConfigError: If the class does not exist, or lacks the base class, a method
       or a constructor argument.
   """
+
   def fail(reason: str) -> config_parsing.ConfigError:
     return config_parsing.ConfigError(f"{setting}={name}: {reason}")
+
   try:
     found = find(name)
   except ImportError as error:
@@ -73,14 +82,14 @@ def find_class(setting: str, name: str, base: type = object,
     raise fail(f"the module has no class of this name.{hint(name)}")
   if not issubclass(found, base):
     raise fail(f"it must be derived from {base.__module__}.{base.__name__}.")
-  if missing := [method for method in methods
-                 if not callable(getattr(found, method, None))]:
-    raise fail(f"it lacks the method(s) {', '.join(missing)}, which "
-               "docs/extending.md describes.")
+  if missing := [method for method in methods if not callable(getattr(found, method, None))]:
+    raise fail(f"it lacks the method(s) {', '.join(missing)}, which docs/extending.md describes.")
   known = inspect.signature(found.__init__).parameters
   if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
     for argument in arguments:
       if argument not in known:
-        raise fail(f"its constructor takes no argument '{argument}'."
-                   f"{config_parsing.did_you_mean(argument, known)}")
+        raise fail(
+          f"its constructor takes no argument '{argument}'."
+          f"{config_parsing.did_you_mean(argument, known)}"
+        )
   return found

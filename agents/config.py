@@ -25,18 +25,19 @@ ConfigError = config_parsing.ConfigError
 # value.
 _T = TypeVar("_T")
 _AtLeast0 = Annotated[_T, "be at least 0", lambda x: 0 <= x < math.inf]
-_AtLeast1 = Annotated[
-    _T, "be at least 1", lambda x: x is None or 1 <= x < math.inf]
+_AtLeast1 = Annotated[_T, "be at least 1", lambda x: x is None or 1 <= x < math.inf]
 _Positive = Annotated[float, "be positive", lambda x: 0 < x < math.inf]
-_PositiveOrNull = Annotated[float | None, "be positive or null",
-                            lambda x: x is None or 0 < x < math.inf]
-_Layers = Annotated[tuple[int, ...], "contain positive unit counts",
-                    lambda layers: all(units > 0 for units in layers)]
+_PositiveOrNull = Annotated[
+  float | None, "be positive or null", lambda x: x is None or 0 < x < math.inf
+]
+_Layers = Annotated[
+  tuple[int, ...], "contain positive unit counts", lambda layers: all(units > 0 for units in layers)
+]
 _Wrappers = Annotated[
-    tuple[dict[str, dict[str, Any]], ...],
-    "each consist of one name and its arguments, such as "
-    "[{GrayscaleObservation: {keep_dim: true}}]",
-    lambda wrappers: all(len(each) == 1 for each in wrappers)]
+  tuple[dict[str, dict[str, Any]], ...],
+  "each consist of one name and its arguments, such as [{GrayscaleObservation: {keep_dim: true}}]",
+  lambda wrappers: all(len(each) == 1 for each in wrappers),
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,13 +157,18 @@ class Algorithm:
   def __post_init__(self) -> None:
     _check_values(self)
     _check_class("algorithm.type", self.type, ("ppo",))
-    _require(self.type != "ppo" or not self.kwargs, "`algorithm.kwargs` needs "
-             "a class of your own in `algorithm.type`. Received: "
-             f"{self.kwargs!r}.")
-    _require((self.segment_length is None) != (self.update_every is None),
-             "Exactly one of `segment_length` and `update_every` must be null, "
-             "as an update learns from segments or from whole episodes. "
-             f"Received: {self.segment_length} and {self.update_every}.")
+    _require(
+      self.type != "ppo" or not self.kwargs,
+      "`algorithm.kwargs` needs "
+      "a class of your own in `algorithm.type`. Received: "
+      f"{self.kwargs!r}.",
+    )
+    _require(
+      (self.segment_length is None) != (self.update_every is None),
+      "Exactly one of `segment_length` and `update_every` must be null, "
+      "as an update learns from segments or from whole episodes. "
+      f"Received: {self.segment_length} and {self.update_every}.",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,8 +189,7 @@ class Network:
   # Distribution over continuous actions: "gaussian" (the environment receives
   # clipped samples), "squashed_gaussian" (tanh) or "beta". The last two need
   # bounded actions.
-  action_distribution: Literal[
-      "gaussian", "squashed_gaussian", "beta"] = "gaussian"
+  action_distribution: Literal["gaussian", "squashed_gaussian", "beta"] = "gaussian"
   # Activation of the mean of "gaussian": "linear" or "tanh".
   mean_activation: Literal["linear", "tanh"] = "linear"
   # Makes the standard deviation of both Gaussian distributions a network
@@ -211,9 +216,11 @@ class Network:
   def __post_init__(self) -> None:
     _check_values(self)
     _check_class("network.hidden", self.hidden, ("dense",))
-    _require(self.hidden != "dense" or not self.hidden_kwargs,
-             "`network.hidden_kwargs` needs a class of your own in "
-             f"`network.hidden`. Received: {self.hidden_kwargs!r}.")
+    _require(
+      self.hidden != "dense" or not self.hidden_kwargs,
+      "`network.hidden_kwargs` needs a class of your own in "
+      f"`network.hidden`. Received: {self.hidden_kwargs!r}.",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -273,34 +280,44 @@ class Config:
 
   def __post_init__(self) -> None:
     _check_values(self)
-    _require(not self.data_parallel or self.algorithm.type == "ppo",
-             "`data_parallel` needs algorithm.type=ppo; all machines compute "
-             "the complete updates of other algorithms. Received: "
-             f"{self.algorithm.type}.")
+    _require(
+      not self.data_parallel or self.algorithm.type == "ppo",
+      "`data_parallel` needs algorithm.type=ppo; all machines compute "
+      "the complete updates of other algorithms. Received: "
+      f"{self.algorithm.type}.",
+    )
     self._check_batch()
 
   def _check_batch(self) -> None:
     """Raises ConfigError if settings of the update contradict each other."""
     algorithm, network, size = self.algorithm, self.network, self.num_envs
     length, minibatch_size = algorithm.segment_length, algorithm.minibatch_size
-    _require(not algorithm.update_every or algorithm.update_every >= size,
-             f"`algorithm.update_every` must be at least num_envs = {size}, "
-             "one episode per environment. Raise `algorithm.update_every` or "
-             f"lower `num_envs`. Received: {algorithm.update_every}.")
+    _require(
+      not algorithm.update_every or algorithm.update_every >= size,
+      f"`algorithm.update_every` must be at least num_envs = {size}, "
+      "one episode per environment. Raise `algorithm.update_every` or "
+      f"lower `num_envs`. Received: {algorithm.update_every}.",
+    )
     name = "recurrent" if network.recurrent else "frame_stack"
-    _require(length or not network.recurrent and network.frame_stack == 1,
-             f"With `network.{name}`, updates learn from segments: set "
-             "algorithm.segment_length to a number of steps, and "
-             "algorithm.update_every to null.")
+    _require(
+      length or not network.recurrent and network.frame_stack == 1,
+      f"With `network.{name}`, updates learn from segments: set "
+      "algorithm.segment_length to a number of steps, and "
+      "algorithm.update_every to null.",
+    )
     if length and minibatch_size:
-      _require(not network.recurrent or minibatch_size % length == 0,
-               "With `network.recurrent`, minibatches consist of whole "
-               "segments, so `algorithm.minibatch_size` must be a multiple of "
-               f"segment_length = {length}. Received: {minibatch_size}.")
-      _require(size * length % minibatch_size == 0,
-               "`algorithm.minibatch_size` must divide num_envs * "
-               f"segment_length = {size} * {length} = {size * length}. "
-               f"Received: {minibatch_size}.")
+      _require(
+        not network.recurrent or minibatch_size % length == 0,
+        "With `network.recurrent`, minibatches consist of whole "
+        "segments, so `algorithm.minibatch_size` must be a multiple of "
+        f"segment_length = {length}. Received: {minibatch_size}.",
+      )
+      _require(
+        size * length % minibatch_size == 0,
+        "`algorithm.minibatch_size` must divide num_envs * "
+        f"segment_length = {size} * {length} = {size * length}. "
+        f"Received: {minibatch_size}.",
+      )
 
   def every(self, name: str) -> int:
     """Returns the steps between two reports, evaluations or checkpoints.
@@ -347,8 +364,7 @@ class Config:
       section = data
       for name in parents:
         section = section.setdefault(name, {})
-        _require(isinstance(section, dict),
-                 f"{key}: the setting '{name}' has no fields.")
+        _require(isinstance(section, dict), f"{key}: the setting '{name}' has no fields.")
       section[leaf] = value
     return from_data(data)
 
@@ -362,10 +378,11 @@ def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
     settings: Values by dotted keys, possibly from an earlier version.
   """
   if settings.get("double_buffering", False) is not False:
-    _print_note("double_buffering was removed. All environments now step "
-                "together, which does not change results.")
-  return {key: value for key, value in settings.items()
-          if key != "double_buffering"}
+    _print_note(
+      "double_buffering was removed. All environments now step "
+      "together, which does not change results."
+    )
+  return {key: value for key, value in settings.items() if key != "double_buffering"}
 
 
 # A command may load the same config several times; the cache prevents repeated
@@ -385,6 +402,7 @@ def flat(config: Config) -> dict[str, bool | int | float | str]:
     Scalars. Lists, empty dicts and None are JSON texts.
   """
   values = {}
+
   def add(data: dict[str, Any], prefix: str) -> None:
     for key, value in data.items():
       if isinstance(value, dict) and value:
@@ -392,6 +410,7 @@ def flat(config: Config) -> dict[str, bool | int | float | str]:
       else:
         scalar = isinstance(value, (bool, int, float, str))
         values[f"{prefix}{key}"] = value if scalar else json.dumps(value)
+
   add(config_parsing.to_data(config), "")
   return values
 
@@ -451,13 +470,11 @@ def parse_setting(text: str) -> tuple[str, Any]:
     ConfigError: If the text is not of this form.
   """
   key, equals, value = text.partition("=")
-  _require(key and equals,
-           f"--set {text}: expected key=value, such as num_envs=32.")
+  _require(key and equals, f"--set {text}: expected key=value, such as num_envs=32.")
   try:
     return key, config_parsing.parse(value)
   except ConfigError as error:
-    raise ConfigError(f"--set {text}: the value can't be read: {error}"
-                      ) from None
+    raise ConfigError(f"--set {text}: the value can't be read: {error}") from None
 
 
 def setting(key: str, value: Any) -> str:
@@ -489,21 +506,20 @@ def _rules(section: type) -> list[tuple[str, str, Any]]:
 
 def _check_values(section: Any) -> None:
   """Raises ConfigError if a value violates the rule of its type."""
-  prefix = "" if isinstance(section, Config) else (
-      f"{type(section).__name__.lower()}.")
+  prefix = "" if isinstance(section, Config) else (f"{type(section).__name__.lower()}.")
   for name, text, is_valid in _rules(section.__class__):
     value = getattr(section, name)
-    _require(is_valid(value),
-             f"`{prefix}{name}` must {text}. Received: {value!r}.")
+    _require(is_valid(value), f"`{prefix}{name}` must {text}. Received: {value!r}.")
 
 
 def _check_class(setting: str, value: str, choices: tuple[str, ...]) -> None:
   """Raises ConfigError if a value is neither a choice nor `module:Class`."""
   _require(
-      value in choices or all(value.partition(":")),
-      f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
-      f"your own as `module:Class`. Received: {value!r}."
-      f"{config_parsing.did_you_mean(value, choices)}")
+    value in choices or all(value.partition(":")),
+    f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
+    f"your own as `module:Class`. Received: {value!r}."
+    f"{config_parsing.did_you_mean(value, choices)}",
+  )
 
 
 def _require(condition: Any, text: str) -> None:

@@ -55,8 +55,14 @@ def parse(text: str) -> Any:
   """
   try:
     return to_data(yaml.load(text, _Loader))
-  except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
-          yaml.YAMLError) as error:
+  except (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    yaml.YAMLError,
+  ) as error:
     raise ConfigError(str(error) or "The YAML is invalid.") from None
 
 
@@ -67,16 +73,16 @@ def to_data(value: Any) -> Any:
     ConfigError: If the value contains any other type.
   """
   if dataclasses.is_dataclass(value):
-    return {field.name: to_data(getattr(value, field.name))
-            for field in dataclasses.fields(value)}
+    return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
   if isinstance(value, dict) and all(type(key) in _SCALARS for key in value):
     return {key: to_data(item) for key, item in value.items()}
   if isinstance(value, (list, tuple)):
     return [to_data(item) for item in value]
   if type(value) in _SCALARS:
     return value
-  raise ConfigError("The config must be plain data: numbers, texts, lists and "
-                    f"dicts. Received: {value!r}.")
+  raise ConfigError(
+    f"The config must be plain data: numbers, texts, lists and dicts. Received: {value!r}."
+  )
 
 
 def convert(expected: Any, value: Any, key: str) -> Any:
@@ -106,18 +112,17 @@ def convert(expected: Any, value: Any, key: str) -> Any:
   if origin in (tuple, list) and isinstance(value, (list, tuple)):
     return origin(convert(args[0], item, key) for item in value)
   if origin is dict and isinstance(value, dict):
-    return {item_key: convert(args[1], item, f"{name}.{item_key}")
-            for item_key, item in value.items()}
+    return {
+      item_key: convert(args[1], item, f"{name}.{item_key}") for item_key, item in value.items()
+    }
   if expected in (int, float):
     value = _convert_number(expected, value)
   if type(value) is expected:  # `isinstance` would accept a bool as int.
     return value
   if origin in (tuple, list):
-    raise ConfigError(f"`{name}` must be a list, such as [{value}, {value}]. "
-                      f"Received: {value!r}.")
+    raise ConfigError(f"`{name}` must be a list, such as [{value}, {value}]. Received: {value!r}.")
   type_name = getattr(origin or expected, "__name__", str(expected))
-  raise ConfigError(
-      f"`{name}` must be of type {type_name}. Received: {value!r}.")
+  raise ConfigError(f"`{name}` must be of type {type_name}. Received: {value!r}.")
 
 
 def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
@@ -130,13 +135,14 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
   for field, value in data.items():
     field_key = f"{key}.{field}" if key else str(field)
     if field not in hints:
-      hint = (_suggest_key(str(field), dataclass)
-              or f" Known fields: {', '.join(hints)}.")
-      raise ConfigError(f"{field_key}: {dataclass.__name__} has no field "
-                        f"'{field}'.{hint}")
+      hint = _suggest_key(str(field), dataclass) or f" Known fields: {', '.join(hints)}."
+      raise ConfigError(f"{field_key}: {dataclass.__name__} has no field '{field}'.{hint}")
     values[field] = convert(hints[field], value, field_key)
-  required = [field.name for field in dataclasses.fields(dataclass) if (
-      field.default is field.default_factory is dataclasses.MISSING)]
+  required = [
+    field.name
+    for field in dataclasses.fields(dataclass)
+    if (field.default is field.default_factory is dataclasses.MISSING)
+  ]
   if missing := [each for each in required if each not in values]:
     raise ConfigError(f"{name} lacks {', '.join(missing)}.")
   return dataclass(**values)

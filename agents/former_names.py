@@ -10,19 +10,24 @@ from typing import Any
 
 # Current name of each attribute as `module:attribute`, by former module.
 _CURRENT_NAMES = {
-    "agents.environments.backend": {
-        "Backend": "agents.environments.blocks.custom_backend:Backend"},
-    "agents.environments.block": {
-        "Block": "agents.environments.blocks.gymnasium_block:GymnasiumBlock",
-        "Report": "agents.environments.blocks.base:StepReport"},
-    "agents.ops.returns": {
-        "generalized_advantage": "agents.ops.gae:generalized_advantage"},
-    "agents.parts": {},  # Parent package of the next module.
-    "agents.parts.chunks": {
-        name: f"agents.algorithms.gradient_accumulation:{current}"
-        for name, current in {
-            "filled": "num_filled", "split": "split", "take": "take",
-            "total": "sum_chunks", "whole": "padded_rows"}.items()}}
+  "agents.environments.backend": {"Backend": "agents.environments.blocks.custom_backend:Backend"},
+  "agents.environments.block": {
+    "Block": "agents.environments.blocks.gymnasium_block:GymnasiumBlock",
+    "Report": "agents.environments.blocks.base:StepReport",
+  },
+  "agents.ops.returns": {"generalized_advantage": "agents.ops.gae:generalized_advantage"},
+  "agents.parts": {},  # Parent package of the next module.
+  "agents.parts.chunks": {
+    name: f"agents.algorithms.gradient_accumulation:{current}"
+    for name, current in {
+      "filled": "num_filled",
+      "split": "split",
+      "take": "take",
+      "total": "sum_chunks",
+      "whole": "padded_rows",
+    }.items()
+  },
+}
 
 
 class _FormerModule(types.ModuleType):

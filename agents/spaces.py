@@ -37,8 +37,11 @@ class Leaf(NamedTuple):
   @property
   def is_image(self) -> bool:
     """Whether networks apply convolutions to observations of this space."""
-    return self.dtype == np.uint8 and len(self.shape) in (2, 3) and (
-        sorted(self.shape)[-2] >= _MIN_IMAGE_SIDE)
+    return (
+      self.dtype == np.uint8
+      and len(self.shape) in (2, 3)
+      and (sorted(self.shape)[-2] >= _MIN_IMAGE_SIDE)
+    )
 
   def __str__(self) -> str:
     return "".join(f"[{key!r}]" for key in self.path)
@@ -49,8 +52,7 @@ def composite(space: gymnasium.Space) -> bool:
   return isinstance(space, (gym.Dict, gym.Tuple))
 
 
-def dtype(space: gymnasium.Space, is_action: bool = False
-          ) -> tuple[np.dtype, tuple[int, ...]]:
+def dtype(space: gymnasium.Space, is_action: bool = False) -> tuple[np.dtype, tuple[int, ...]]:
   """Returns type and shape of the array that represents one value.
 
   Args:
@@ -71,20 +73,21 @@ def dtype(space: gymnasium.Space, is_action: bool = False
     assert space.dtype is not None
     is_float = np.issubdtype(space.dtype, np.floating)
     if is_action and 0 in shape:
-      raise TypeError(
-          f"Action space {space} is not supported: it has no elements.")
+      raise TypeError(f"Action space {space} is not supported: it has no elements.")
     if is_action and not is_float:
-      raise TypeError(f"Action space {space} is not supported: a Box of "
-                      "actions must have a floating-point type.")
+      raise TypeError(
+        f"Action space {space} is not supported: a Box of actions must have a floating-point type."
+      )
     return np.dtype(np.float32 if is_float else space.dtype), shape
   if isinstance(space, gym.MultiBinary):
     return np.dtype(np.int64 if is_action else np.int8), shape
   if isinstance(space, (gym.Discrete, gym.MultiDiscrete)):
     return np.dtype(np.int64), shape
   raise TypeError(
-      f"{'Action' if is_action else 'Observation'} space {space} is not "
-      "supported. Supported are Box, Discrete, MultiDiscrete, MultiBinary, and "
-      "Dict and Tuple of these.")
+    f"{'Action' if is_action else 'Observation'} space {space} is not "
+    "supported. Supported are Box, Discrete, MultiDiscrete, MultiBinary, and "
+    "Dict and Tuple of these."
+  )
 
 
 def check(observation: gymnasium.Space, action: gymnasium.Space) -> None:
@@ -101,8 +104,9 @@ def check(observation: gymnasium.Space, action: gymnasium.Space) -> None:
   dtype(action, is_action=True)
 
 
-def leaves(space: gymnasium.Space, is_action: bool = False,
-           path: tuple[str, ...] = (), offset: int = 0) -> list[Leaf]:
+def leaves(
+  space: gymnasium.Space, is_action: bool = False, path: tuple[str, ...] = (), offset: int = 0
+) -> list[Leaf]:
   """Returns the simple spaces that a space consists of, in order of offset.
 
   Args:
@@ -117,8 +121,11 @@ def leaves(space: gymnasium.Space, is_action: bool = False,
   kind, shape = dtype(space, is_action)
   if kind.fields is None:
     return [Leaf(path, space, kind, shape, offset)]
-  return [leaf for key, part in _parts(space) for leaf in leaves(
-      part, is_action, (*path, key), offset + kind.fields[key][1])]
+  return [
+    leaf
+    for key, part in _parts(space)
+    for leaf in leaves(part, is_action, (*path, key), offset + kind.fields[key][1])
+  ]
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
@@ -167,8 +174,7 @@ def converted(values: Any, dtype: np.dtype) -> np.ndarray:
   """
   array = np.asarray(values)
   if not np.can_cast(array.dtype, dtype, "same_kind"):
-    raise ValueError(
-        f"Actions must be of {dtype}, not of {array.dtype}; round them first.")
+    raise ValueError(f"Actions must be of {dtype}, not of {array.dtype}; round them first.")
   return array.astype(dtype, copy=False)
 
 
@@ -184,12 +190,10 @@ def columns(array: np.ndarray) -> list[np.ndarray]:
   """
   if array.dtype.names is None:
     return [array]
-  return [column for name in array.dtype.names
-          for column in columns(array[name])]
+  return [column for name in array.dtype.names for column in columns(array[name])]
 
 
-def values(space: gymnasium.Space, value: Any, name: str = "observation"
-           ) -> list[Any]:
+def values(space: gymnasium.Space, value: Any, name: str = "observation") -> list[Any]:
   """Returns the part of a value that belongs to each leaf of a space.
 
   Args:
@@ -220,28 +224,33 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
     missing, has another shape than its space, or does not fit an integer type.
   """
   space_leaves = leaves(space)
-  writers = [_leaf_writer(leaf, column) for leaf, column in zip(
-      space_leaves, columns(array), strict=True)]
+  writers = [
+    _leaf_writer(leaf, column) for leaf, column in zip(space_leaves, columns(array), strict=True)
+  ]
   if not composite(space):
     return writers[0]
+
   def write(row: int, value: Any) -> None:
     for leaf, write_leaf in zip(space_leaves, writers, strict=True):
       write_leaf(row, _part(space, leaf, value))
+
   return write
 
 
 def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
   """Returns the function that writes values of a leaf to a [N, ...] array."""
   is_float = leaf.dtype == np.float32
+
   def write(row: int, part: Any) -> None:
     if np.shape(part) != leaf.shape:  # The assignment could broadcast `part`.
       raise _shape_error(leaf, part)
     column[row] = part = part if is_float else np.asarray(part)
-    if not is_float and part.dtype != leaf.dtype and (
-        column[row] != part).any():
+    if not is_float and part.dtype != leaf.dtype and (column[row] != part).any():
       raise ValueError(
-          f"The observation{leaf} contains {part!r}, but the type of its "
-          f"space, {leaf.dtype}, can't represent this value.")
+        f"The observation{leaf} contains {part!r}, but the type of its "
+        f"space, {leaf.dtype}, can't represent this value."
+      )
+
   return write
 
 
@@ -252,15 +261,16 @@ def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
     try:
       part = part[key if isinstance(part, dict) else int(key)]
     except (KeyError, IndexError, TypeError, ValueError):
-      raise ValueError(f"The value {value!r} has no {leaf}, but its space "
-                       f"{space} has this part.") from None
+      raise ValueError(
+        f"The value {value!r} has no {leaf}, but its space {space} has this part."
+      ) from None
   return part
 
 
-def _shape_error(leaf: Leaf, value: Any, name: str = "observation"
-                 ) -> ValueError:
-  return ValueError(f"The {name}{leaf} has shape {np.shape(value)}, but its "
-                    f"space has shape {leaf.shape}.")
+def _shape_error(leaf: Leaf, value: Any, name: str = "observation") -> ValueError:
+  return ValueError(
+    f"The {name}{leaf} has shape {np.shape(value)}, but its space has shape {leaf.shape}."
+  )
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
@@ -269,6 +279,8 @@ def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
   parts: Any = space.spaces  # type: ignore[attr-defined]
   for key, part in parts.items() if is_dict else enumerate(parts):
     if is_dict and not (isinstance(key, str) and key):
-      raise TypeError(f"Space {space} is not supported: the keys of a Dict "
-                      f"must be non-empty strings. Received: {key!r}.")
+      raise TypeError(
+        f"Space {space} is not supported: the keys of a Dict "
+        f"must be non-empty strings. Received: {key!r}."
+      )
     yield str(key), part

@@ -58,8 +58,7 @@ class TrainedPolicy:
     """
     return evaluate.initial_state(self._policy, batch)
 
-  def __call__(self, observation: Any, state: policy_lib.Arrays
-               ) -> tuple[Any, policy_lib.Arrays]:
+  def __call__(self, observation: Any, state: policy_lib.Arrays) -> tuple[Any, policy_lib.Arrays]:
     """Selects one action.
 
     Args:
@@ -72,10 +71,10 @@ class TrainedPolicy:
     Raises:
       ValueError: If the observation does not fit the observation space.
     """
-    outputs = self.run(
-        evaluate.observation_inputs(self._policy, observation) | state)
+    outputs = self.run(evaluate.observation_inputs(self._policy, observation) | state)
     return evaluate.environment_action(self._policy, outputs), {
-        name: outputs[f"next_{name}"] for name in state}
+      name: outputs[f"next_{name}"] for name in state
+    }
 
   def run(self, inputs: policy_lib.Arrays) -> policy_lib.Arrays:
     """Selects the actions of a batch.
@@ -91,8 +90,7 @@ class TrainedPolicy:
       return self._function(inputs)
 
 
-def load(run: str | os.PathLike, checkpoint: str | int | None = None
-         ) -> TrainedPolicy:
+def load(run: str | os.PathLike, checkpoint: str | int | None = None) -> TrainedPolicy:
   """Loads a policy.
 
   Args:
@@ -110,7 +108,6 @@ def load(run: str | os.PathLike, checkpoint: str | int | None = None
   """
   folder = run_folder.find(run)
   make.check(folder.config.env)
-  path = checkpoint_lib.find(
-      folder.checkpoints, None if checkpoint is None else str(checkpoint))
+  path = checkpoint_lib.find(folder.checkpoints, None if checkpoint is None else str(checkpoint))
   with tf.device("CPU:0"):
     return TrainedPolicy(policy_lib.load(folder, path, sampled=False))

@@ -51,8 +51,7 @@ class Options(NamedTuple):
     Args:
       config: Settings of the run.
     """
-    return config if self.env_processes else config.override(
-        {"env_processes": False})
+    return config if self.env_processes else config.override({"env_processes": False})
 
 
 class TrainingOutcome(NamedTuple):
@@ -64,8 +63,7 @@ class TrainingOutcome(NamedTuple):
   exit_code: int  # 0 if complete, 128 + signal number after a signal, else 1.
 
 
-def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None
-          ) -> TrainingOutcome:
+def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None) -> TrainingOutcome:
   """Trains a new run, or resumes one.
 
   Args:
@@ -80,10 +78,8 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None
     with interrupts_lib.Interrupts() as interrupts:
       return train(options, interrupts)
   config, video_variables = prepare(options)
-  folder = options.folder or run_folder.create(
-      options.logdir, options.name, config)
-  run = TrainingRun(
-      folder, options.for_this_process(config), video_variables, interrupts)
+  folder = options.folder or run_folder.create(options.logdir, options.name, config)
+  run = TrainingRun(folder, options.for_this_process(config), video_variables, interrupts)
   with folder.locked():
     return run.train()
 
@@ -98,8 +94,9 @@ def check(config: config_lib.Config) -> None:
     ConfigError: If the run cannot be trained with these settings.
   """
   notes = make.check(config.env, needs_rendering=config.video_every is not None)
-  with (quiet_imports.quiet_imports() if ":" in config.env.backend
-        else contextlib.nullcontext()):  # Custom classes may import TensorFlow.
+  with (
+    quiet_imports.quiet_imports() if ":" in config.env.backend else contextlib.nullcontext()
+  ):  # Custom classes may import TensorFlow.
     notes += backends.check(config)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Raises if whole episodes have no time limit.
@@ -149,14 +146,17 @@ def print_changes(folder: run_folder.RunFolder) -> None:
   """
   if changes := folder.changes():
     progress.note(
-        "These packages or files have changed since this run began. Results "
-        f"may differ in the last bits: {', '.join(changes)}.")
+      "These packages or files have changed since this run began. Results "
+      f"may differ in the last bits: {', '.join(changes)}."
+    )
 
 
 @contextlib.contextmanager
-def open_trainer(config: config_lib.Config,
-                 interrupts: interrupts_lib.Interrupts,
-                 make_trainer: MakeTrainer | None = None) -> Iterator[Any]:
+def open_trainer(
+  config: config_lib.Config,
+  interrupts: interrupts_lib.Interrupts,
+  make_trainer: MakeTrainer | None = None,
+) -> Iterator[Any]:
   """Context manager that provides a trainer with its worker processes.
 
   Args:
@@ -176,6 +176,7 @@ def open_trainer(config: config_lib.Config,
     workers = start_workers.start_workers(config, interrupts.give_up_fd)
     with quiet_imports.quiet_imports():
       from agents import build
+
       build.setup(config)
     trainer = (make_trainer or build.trainer)(config, workers)
     yield trainer
@@ -198,16 +199,21 @@ class TrainingRun:
     interrupts: Requests to stop this process.
   """
 
-  def __init__(self, folder: run_folder.RunFolder, config: config_lib.Config,
-               video_variables: dict[str, str],
-               interrupts: interrupts_lib.Interrupts) -> None:
+  def __init__(
+    self,
+    folder: run_folder.RunFolder,
+    config: config_lib.Config,
+    video_variables: dict[str, str],
+    interrupts: interrupts_lib.Interrupts,
+  ) -> None:
     self._folder = folder
     self._config = folder.config = config
     self._video_variables = video_variables
     self._interrupts = interrupts
     self._resumes = bool(checkpoint.paths(folder.checkpoints))
-    self._resume_hint = (f"To resume: {parsing.command('train')} "
-                         f"--resume {shlex.quote(str(folder.path))}")
+    self._resume_hint = (
+      f"To resume: {parsing.command('train')} --resume {shlex.quote(str(folder.path))}"
+    )
     interrupts.farewell = self._resume_hint
 
   def train(self, make_trainer: MakeTrainer | None = None) -> TrainingOutcome:
@@ -223,14 +229,14 @@ class TrainingRun:
     folder = self._folder
     with contextlib.ExitStack() as stack:
       try:
-        trainer = stack.enter_context(
-            open_trainer(self._config, self._interrupts, make_trainer))
+        trainer = stack.enter_context(open_trainer(self._config, self._interrupts, make_trainer))
       except Exception:
         if not self._resumes:
           # Otherwise, commands would select this empty run as the newest one.
           shutil.rmtree(folder.path)
         raise
       from agents.training.monitoring import run_summary
+
       loop = self.make_loop(trainer)
       if self._resumes:
         loop.resume()
@@ -250,12 +256,13 @@ class TrainingRun:
       exit_code = self._interrupts.exit_code if self._interrupts() else 1
       return TrainingOutcome(folder.path, loop.step, False, exit_code)
     print(f"Finished {loop.step:,} steps.\n{run_summary.end(folder)}")
-    path, logdir = (
-        shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
-    print(f"To extend: {parsing.command('train')} --resume {path} "
-          f"--steps {2 * self._config.steps}",
-          f"To watch: {parsing.command('visualize')} {path}",
-          f"To compare: tensorboard --logdir {logdir}", sep="\n")
+    path, logdir = (shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
+    print(
+      f"To extend: {parsing.command('train')} --resume {path} --steps {2 * self._config.steps}",
+      f"To watch: {parsing.command('visualize')} {path}",
+      f"To compare: tensorboard --logdir {logdir}",
+      sep="\n",
+    )
     return TrainingOutcome(folder.path, loop.step, True, 0)
 
   def stop(self) -> bool:
@@ -269,6 +276,7 @@ class TrainingRun:
       trainer: `trainer.Trainer` of the run.
     """
     from agents.training import loop as loop_lib
+
     return loop_lib.Loop(
-        trainer, self._folder, self.stop, self._video_variables,
-        self._interrupts.save_on_timeout)
+      trainer, self._folder, self.stop, self._video_variables, self._interrupts.save_on_timeout
+    )

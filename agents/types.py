@@ -43,12 +43,18 @@ class FrameIndices(tf.experimental.ExtensionType):
 
 
 @tf.experimental.dispatch_for_api(tf.gather, {"params": FrameIndices})
-def _gather_rows(params: FrameIndices, indices: tf.Tensor,
-                 validate_indices: Any = None, axis: Any = None,
-                 batch_dims: int = 0, name: str | None = None) -> FrameIndices:
+def _gather_rows(
+  params: FrameIndices,
+  indices: tf.Tensor,
+  validate_indices: Any = None,
+  axis: Any = None,
+  batch_dims: int = 0,
+  name: str | None = None,
+) -> FrameIndices:
   """Implements `tf.gather`: selects stacks, and keeps all frames."""
-  return FrameIndices(params.frames, tf.gather(
-      params.index, indices, validate_indices, axis, batch_dims, name))
+  return FrameIndices(
+    params.frames, tf.gather(params.index, indices, validate_indices, axis, batch_dims, name)
+  )
 
 
 def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
@@ -63,9 +69,13 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
     Structure like `data`.
   """
   return tf.nest.map_structure(
-      lambda leaf: (FrameIndices(leaf.frames, function(leaf.index))
-                    if isinstance(leaf, FrameIndices) else function(leaf)),
-      data)
+    lambda leaf: (
+      FrameIndices(leaf.frames, function(leaf.index))
+      if isinstance(leaf, FrameIndices)
+      else function(leaf)
+    ),
+    data,
+  )
 
 
 class Segments(NamedTuple):

@@ -15,22 +15,24 @@ from benchmarks.common import scored_runs, tables
 
 # Changes of the config by name of the variant; "" is the unchanged config.
 VARIANTS: dict[str, dict[str, Any]] = {
-    "": {},
-    "Monte-Carlo advantages instead of GAE": {"algorithm.gae_lambda": 1.0},
-    "KL penalty instead of clipping": {
-        "algorithm.clip_ratio": None, "algorithm.kl_penalty": 1.0,
-        "algorithm.kl_cutoff_coef": 1000.0},
-    "no bootstrap at time limits": {"algorithm.bootstrap_truncation": False},
-    "advantages computed once an update": {
-        "algorithm.recompute_advantages": False},
-    "advantages normalized in each minibatch": {
-        "algorithm.normalize_advantage": True},
-    "initial std 1": {"network.init_std": 1.0},
-    "step size constant": {"algorithm.lr_schedule": "constant"},
-    "step size held by the KL": {"algorithm.lr_schedule": "kl_adaptive"},
-    "whole episodes instead of segments": {
-        "algorithm.segment_length": None, "algorithm.update_every": 32,
-        "num_envs": 32},
+  "": {},
+  "Monte-Carlo advantages instead of GAE": {"algorithm.gae_lambda": 1.0},
+  "KL penalty instead of clipping": {
+    "algorithm.clip_ratio": None,
+    "algorithm.kl_penalty": 1.0,
+    "algorithm.kl_cutoff_coef": 1000.0,
+  },
+  "no bootstrap at time limits": {"algorithm.bootstrap_truncation": False},
+  "advantages computed once an update": {"algorithm.recompute_advantages": False},
+  "advantages normalized in each minibatch": {"algorithm.normalize_advantage": True},
+  "initial std 1": {"network.init_std": 1.0},
+  "step size constant": {"algorithm.lr_schedule": "constant"},
+  "step size held by the KL": {"algorithm.lr_schedule": "kl_adaptive"},
+  "whole episodes instead of segments": {
+    "algorithm.segment_length": None,
+    "algorithm.update_every": 32,
+    "num_envs": 32,
+  },
 }
 PAPER = "--preset paper"
 
@@ -64,8 +66,11 @@ def table(rows: list[dict[str, str]]) -> str:
   for variant in [*VARIANTS, PAPER]:
     cells = []
     for name in names:
-      values = [float(row["mean_action"]) for row in rows
-                if (row["config"], row["variant"]) == (name, variant)]
+      values = [
+        float(row["mean_action"])
+        for row in rows
+        if (row["config"], row["variant"]) == (name, variant)
+      ]
       cells.append(scored_runs.spread(values) if values else "as is")
     if set(cells) != {"as is"}:
       lines.append([variant or "the config", *cells])
@@ -74,8 +79,7 @@ def table(rows: list[dict[str, str]]) -> str:
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
-  args = learning.make_parser(
-      __doc__, "cheetah,hopper", "ablation.csv").parse_args(argv)
+  args = learning.make_parser(__doc__, "cheetah,hopper", "ablation.csv").parse_args(argv)
   jobs = make_jobs(learning.make_jobs(args))
   print(f"\n{table(learning.run(args, jobs))}")
 

@@ -19,18 +19,24 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.making import make
-from benchmarks.common import (
-  command_line,
-  evaluation,
-  machine,
-  scored_runs,
-  tables,
-)
+from benchmarks.common import command_line, evaluation, machine, scored_runs, tables
 from tests import echo
 
-_FIELDS = ["family", "task", "config", "steps", "untrained", "untrained_std",
-           "trained", "trained_std", "episodes", "steps_per_second", "seconds",
-           "commit", "versions"]
+_FIELDS = [
+  "family",
+  "task",
+  "config",
+  "steps",
+  "untrained",
+  "untrained_std",
+  "trained",
+  "trained_std",
+  "episodes",
+  "steps_per_second",
+  "seconds",
+  "commit",
+  "versions",
+]
 _INTRODUCTION = """# Breadth
 
 This page shows which tasks are learned within short budgets. The command
@@ -55,13 +61,25 @@ class Task(NamedTuple):
   @property
   def job(self) -> scored_runs.Job:
     """Run to train, with few environments because the budget is short."""
-    quick = {"num_envs": 16, "algorithm.segment_length": 64,
-             "algorithm.learning_rate": 1e-3} if self.config in (
-                 "default", "dm_control") else {}
-    return scored_runs.Job(self.config, self.steps, 0, changes={
-        **quick, "env.id": self.env_id,
-        "report_every": -(-self.steps // 5), "checkpoint_every": self.steps,
-        "eval_every": self.steps, "eval_episodes": 5, **self.changes})
+    quick = (
+      {"num_envs": 16, "algorithm.segment_length": 64, "algorithm.learning_rate": 1e-3}
+      if self.config in ("default", "dm_control")
+      else {}
+    )
+    return scored_runs.Job(
+      self.config,
+      self.steps,
+      0,
+      changes={
+        **quick,
+        "env.id": self.env_id,
+        "report_every": -(-self.steps // 5),
+        "checkpoint_every": self.steps,
+        "eval_every": self.steps,
+        "eval_episodes": 5,
+        **self.changes,
+      },
+    )
 
   @property
   def name(self) -> str:
@@ -71,52 +89,81 @@ class Task(NamedTuple):
   @property
   def identity(self) -> dict[str, str]:
     """Fields of a row that are known before the run."""
-    return {"family": self.family, "task": self.name, "config": self.config,
-            "steps": str(self.steps)}
+    return {
+      "family": self.family,
+      "task": self.name,
+      "config": self.config,
+      "steps": str(self.steps),
+    }
 
 
-def _tasks(family: str, steps: int, *env_ids: str, **fields: Any
-           ) -> list[Task]:
+def _tasks(family: str, steps: int, *env_ids: str, **fields: Any) -> list[Task]:
   """Returns tasks with the same number of steps."""
   return [Task(family, env_id, steps, **fields) for env_id in env_ids]
 
 
 TASKS = (
-    Task("classic", "CartPole-v1", 40_000),
-    Task("classic", "Acrobot-v1", 100_000),
-    Task("classic", "Pendulum-v1", 150_000,
-         changes={"algorithm.discount": 0.95}),
-    Task("toy text", "FrozenLake-v1", 100_000, episodes=200),
-    Task("toy text", "CliffWalking-v1", 60_000),
-    Task("toy text", "Taxi-v4", 150_000),
-    Task("toy text", "Blackjack-v1", 60_000, episodes=1000),
-    Task("mujoco", "InvertedPendulum-v5", 50_000),
-    *_tasks("mujoco", 100_000, "InvertedDoublePendulum-v5", "Reacher-v5",
-            "Pusher-v5", "Swimmer-v5", "HalfCheetah-v5", "Hopper-v5",
-            "Walker2d-v5", "Ant-v5", "Humanoid-v5"),
-    Task("mujoco", "HumanoidStandup-v5", 60_000),
-    *_tasks("box2d", 150_000, "LunarLander-v3", "LunarLanderContinuous-v3"),
-    Task("box2d", "BipedalWalker-v3", 200_000),
-    *_tasks("dm_control", 150_000, "dm_control/cartpole-balance-v0",
-            "dm_control/walker-stand-v0", config="dm_control"),
-    *_tasks("dm_control", 200_000, "dm_control/cartpole-swingup-v0",
-            "dm_control/cheetah-run-v0", "dm_control/walker-walk-v0",
-            "dm_control/walker-run-v0", "dm_control/reacher-easy-v0",
-            config="dm_control"),
-    Task("robotics", "FetchReachDense-v4", 100_000),
-    Task("robotics", "PointMaze_OpenDense-v3", 60_000),
-    Task("robotics", "PointMaze_UMazeDense-v3", 100_000),
-    Task("robotics", "PointMaze_MediumDense-v3", 150_000),
-    Task("atari", "ALE/KungFuMaster-v5", 100_000, "atari"),
-    Task("pixels", "CartPole-v1", 60_000, "pixel_cartpole",
-         label="from pixels"),
-    *(Task("spaces", "tests.echo:Echo", 30_000, label=space, changes={
-        "env.kwargs": {"space": space}, "env.max_length": 20})
-      for space in echo.SPACES),
-    Task("envpool", "CartPole-v1", 40_000, label="in EnvPool",
-         changes={"env.backend": "envpool"}),
-    Task("envpool", "HalfCheetah-v5", 100_000, label="in EnvPool",
-         changes={"env.backend": "envpool"}),
+  Task("classic", "CartPole-v1", 40_000),
+  Task("classic", "Acrobot-v1", 100_000),
+  Task("classic", "Pendulum-v1", 150_000, changes={"algorithm.discount": 0.95}),
+  Task("toy text", "FrozenLake-v1", 100_000, episodes=200),
+  Task("toy text", "CliffWalking-v1", 60_000),
+  Task("toy text", "Taxi-v4", 150_000),
+  Task("toy text", "Blackjack-v1", 60_000, episodes=1000),
+  Task("mujoco", "InvertedPendulum-v5", 50_000),
+  *_tasks(
+    "mujoco",
+    100_000,
+    "InvertedDoublePendulum-v5",
+    "Reacher-v5",
+    "Pusher-v5",
+    "Swimmer-v5",
+    "HalfCheetah-v5",
+    "Hopper-v5",
+    "Walker2d-v5",
+    "Ant-v5",
+    "Humanoid-v5",
+  ),
+  Task("mujoco", "HumanoidStandup-v5", 60_000),
+  *_tasks("box2d", 150_000, "LunarLander-v3", "LunarLanderContinuous-v3"),
+  Task("box2d", "BipedalWalker-v3", 200_000),
+  *_tasks(
+    "dm_control",
+    150_000,
+    "dm_control/cartpole-balance-v0",
+    "dm_control/walker-stand-v0",
+    config="dm_control",
+  ),
+  *_tasks(
+    "dm_control",
+    200_000,
+    "dm_control/cartpole-swingup-v0",
+    "dm_control/cheetah-run-v0",
+    "dm_control/walker-walk-v0",
+    "dm_control/walker-run-v0",
+    "dm_control/reacher-easy-v0",
+    config="dm_control",
+  ),
+  Task("robotics", "FetchReachDense-v4", 100_000),
+  Task("robotics", "PointMaze_OpenDense-v3", 60_000),
+  Task("robotics", "PointMaze_UMazeDense-v3", 100_000),
+  Task("robotics", "PointMaze_MediumDense-v3", 150_000),
+  Task("atari", "ALE/KungFuMaster-v5", 100_000, "atari"),
+  Task("pixels", "CartPole-v1", 60_000, "pixel_cartpole", label="from pixels"),
+  *(
+    Task(
+      "spaces",
+      "tests.echo:Echo",
+      30_000,
+      label=space,
+      changes={"env.kwargs": {"space": space}, "env.max_length": 20},
+    )
+    for space in echo.SPACES
+  ),
+  Task("envpool", "CartPole-v1", 40_000, label="in EnvPool", changes={"env.backend": "envpool"}),
+  Task(
+    "envpool", "HalfCheetah-v5", 100_000, label="in EnvPool", changes={"env.backend": "envpool"}
+  ),
 )
 
 
@@ -134,22 +181,21 @@ def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
     ProcessFailed: If training or evaluation fails.
   """
   commit = scored_runs.commit()  # Read before the run loads the code.
-  folder = scored_runs.train(
-      task.job, logdir / task.name.replace("/", "_").replace(" ", "_"))
-  scores = evaluation.evaluate_in_child(
-      folder, ["untrained", "sampled"], task.episodes)
-  rows = [json.loads(line) for line in
-          (folder.path / "metrics.jsonl").read_text().splitlines()]
-  speeds = [row["steps_per_second"] for row in rows
-            if row["phase"] == "train" and row["steps_per_second"]]
-  result = {"episodes": task.episodes,
-            "steps_per_second": round(statistics.median(speeds)),
-            "seconds": round(rows[-1]["seconds"]), "commit": commit,
-            "versions": scored_runs.versions(folder)}
-  for name, score in zip(("untrained", "trained"), scores.values(),
-                         strict=True):
-    result |= {name: f"{score['mean']:.5g}", f"{name}_std":
-               f"{score['std']:.3g}"}
+  folder = scored_runs.train(task.job, logdir / task.name.replace("/", "_").replace(" ", "_"))
+  scores = evaluation.evaluate_in_child(folder, ["untrained", "sampled"], task.episodes)
+  rows = [json.loads(line) for line in (folder.path / "metrics.jsonl").read_text().splitlines()]
+  speeds = [
+    row["steps_per_second"] for row in rows if row["phase"] == "train" and row["steps_per_second"]
+  ]
+  result = {
+    "episodes": task.episodes,
+    "steps_per_second": round(statistics.median(speeds)),
+    "seconds": round(rows[-1]["seconds"]),
+    "commit": commit,
+    "versions": scored_runs.versions(folder),
+  }
+  for name, score in zip(("untrained", "trained"), scores.values(), strict=True):
+    result |= {name: f"{score['mean']:.5g}", f"{name}_std": f"{score['std']:.3g}"}
   return result
 
 
@@ -159,8 +205,9 @@ def improvement(row: dict[str, str]) -> float:
   Args:
     row: Row of the CSV file.
   """
-  untrained, trained, *stds = (float(row[name]) for name in (
-      "untrained", "trained", "untrained_std", "trained_std"))
+  untrained, trained, *stds = (
+    float(row[name]) for name in ("untrained", "trained", "untrained_std", "trained_std")
+  )
   error = float(np.hypot(*stds)) / float(row["episodes"]) ** 0.5
   return (trained - untrained) / max(error, 1e-9)
 
@@ -171,17 +218,28 @@ def markdown(rows: list[dict[str, str]]) -> str:
   Args:
     rows: Rows of the CSV file.
   """
+
   def score(row, name):
     std = float(row[f"{name}_std"])
     return f"{float(row[name]):.4g} ± {std:.{0 if std >= 50 else 1}f}"
+
   return tables.markdown(
-      ["task", "family", "config", "steps", "episodes", "untrained", "trained",
-       "better", "steps/s"], [[
-           f"`{row['task']}`", row["family"], row["config"],
-           f"{int(row['steps']):,}", row["episodes"],
-           score(row, "untrained"), score(row, "trained"),
-           "yes" if improvement(row) > 3 else "no",
-           f"{int(row['steps_per_second']):,}"] for row in rows])
+    ["task", "family", "config", "steps", "episodes", "untrained", "trained", "better", "steps/s"],
+    [
+      [
+        f"`{row['task']}`",
+        row["family"],
+        row["config"],
+        f"{int(row['steps']):,}",
+        row["episodes"],
+        score(row, "untrained"),
+        score(row, "trained"),
+        "yes" if improvement(row) > 3 else "no",
+        f"{int(row['steps_per_second']):,}",
+      ]
+      for row in rows
+    ],
+  )
 
 
 def write(results: pathlib.Path):
@@ -191,29 +249,39 @@ def write(results: pathlib.Path):
     results: CSV file.
   """
   order = [task.name for task in TASKS]
-  rows = sorted(scored_runs.read(results), key=lambda row: (
-      order.index(row["task"]) if row["task"] in order else len(order)))
+  rows = sorted(
+    scored_runs.read(results),
+    key=lambda row: order.index(row["task"]) if row["task"] in order else len(order),
+  )
   results.with_suffix(".md").write_text(f"{_INTRODUCTION}\n{markdown(rows)}\n")
 
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__)
-  parser.add_argument("--only", default="", help="families, environment ids "
-                      "and tasks, separated by commas; all by default")
-  parser.add_argument("--logdir", type=pathlib.Path,
-                      default=pathlib.Path("~/logdir/breadth"),
-                      help="folder of the run folders")
-  parser.add_argument("--results", type=pathlib.Path,
-                      default=machine.REPOSITORY / "docs/results/breadth.csv",
-                      help="CSV file to append to")
+  parser.add_argument(
+    "--only",
+    default="",
+    help="families, environment ids and tasks, separated by commas; all by default",
+  )
+  parser.add_argument(
+    "--logdir",
+    type=pathlib.Path,
+    default=pathlib.Path("~/logdir/breadth"),
+    help="folder of the run folders",
+  )
+  parser.add_argument(
+    "--results",
+    type=pathlib.Path,
+    default=machine.REPOSITORY / "docs/results/breadth.csv",
+    help="CSV file to append to",
+  )
   args = parser.parse_args(argv)
   only = set(filter(None, args.only.split(",")))
   for task in TASKS:
     if only and not only & {task.family, task.env_id, task.name}:
       continue
-    if any(row.items() >= task.identity.items()
-           for row in scored_runs.read(args.results)):
+    if any(row.items() >= task.identity.items() for row in scored_runs.read(args.results)):
       continue
     try:
       make.check(task.job.config.env)

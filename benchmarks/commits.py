@@ -32,8 +32,9 @@ class Pair(NamedTuple):
   checkout: dict[str, Any]
 
 
-def start_training(folder: pathlib.Path, config: str, preset: str | None
-                   ) -> measuring_process.MeasuringProcess:
+def start_training(
+  folder: pathlib.Path, config: str, preset: str | None
+) -> measuring_process.MeasuringProcess:
   """Starts the update server of a version.
 
   A version uses its own module `serve_updates`. A version without this module
@@ -49,15 +50,15 @@ def start_training(folder: pathlib.Path, config: str, preset: str | None
   if not (folder / _SERVERS / "serve_updates.py").exists():
     shutil.copytree(machine.REPOSITORY / _SERVERS, folder / _SERVERS)
     adapted.touch()
-  server = ("serve_updates_of_old_layout" if adapted.exists()
-            else "serve_updates")
+  server = "serve_updates_of_old_layout" if adapted.exists() else "serve_updates"
   return measuring_process.MeasuringProcess(
-      "-m", f"benchmarks.common.{server}", config,
-      *([preset] if preset else []), folder=folder)
+    "-m", f"benchmarks.common.{server}", config, *([preset] if preset else []), folder=folder
+  )
 
 
-def measure(folders: list[pathlib.Path], config: str, preset: str | None,
-            num_updates: int) -> list[Pair]:
+def measure(
+  folders: list[pathlib.Path], config: str, preset: str | None, num_updates: int
+) -> list[Pair]:
   """Trains both versions alternately.
 
   Args:
@@ -93,16 +94,20 @@ def cells(pairs: list[Pair]) -> list[str]:
   Args:
     pairs: Answers for each measured epoch.
   """
-  seconds = [(pair.commit["seconds"], pair.checkout["seconds"])
-             for pair in pairs]
-  milliseconds = [1000 * statistics.median(times["total"] for times in version)
-                  for version in zip(*seconds, strict=True)]
-  ratios = [[commit[part] / checkout[part] for commit, checkout in seconds
-             if checkout[part]] for part in _PARTS]
-  return [*(f"{value:.1f}" for value in milliseconds),
-          *(f"{statistics.median(each):.3f}" if each else "-"
-            for each in ratios),
-          "yes" if all(map(identical, pairs)) else "no"]
+  seconds = [(pair.commit["seconds"], pair.checkout["seconds"]) for pair in pairs]
+  milliseconds = [
+    1000 * statistics.median(times["total"] for times in version)
+    for version in zip(*seconds, strict=True)
+  ]
+  ratios = [
+    [commit[part] / checkout[part] for commit, checkout in seconds if checkout[part]]
+    for part in _PARTS
+  ]
+  return [
+    *(f"{value:.1f}" for value in milliseconds),
+    *(f"{statistics.median(each):.3f}" if each else "-" for each in ratios),
+    "yes" if all(map(identical, pairs)) else "no",
+  ]
 
 
 def identical(pair: Pair) -> bool:
@@ -112,8 +117,9 @@ def identical(pair: Pair) -> bool:
   """
   commit, checkout = pair.commit["metrics"], pair.checkout["metrics"]
   return pair.commit["checksum"] == pair.checkout["checksum"] and all(
-      repr(commit[name]) == repr(checkout[name])  # NaN equals NaN.
-      for name in commit.keys() & checkout.keys())
+    repr(commit[name]) == repr(checkout[name])  # NaN equals NaN.
+    for name in commit.keys() & checkout.keys()
+  )
 
 
 def extract(commit: str, folder: pathlib.Path):
@@ -126,23 +132,22 @@ def extract(commit: str, folder: pathlib.Path):
   Raises:
     SystemExit: If the commit does not exist.
   """
-  archive = subprocess.run(["git", "archive", commit], cwd=machine.REPOSITORY,
-                           capture_output=True)
+  archive = subprocess.run(["git", "archive", commit], cwd=machine.REPOSITORY, capture_output=True)
   if archive.returncode:
-    raise SystemExit(
-        f"git has no files of {commit}: {archive.stderr.decode()}")
+    raise SystemExit(f"git has no files of {commit}: {archive.stderr.decode()}")
   subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
 
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
-  parser = command_line.make_parser(
-      __doc__, configs="cheetah,hopper,walker,ant,humanoid")
-  parser.add_argument("commit", nargs="?", default="HEAD",
-                      help="commit to compare this checkout with")
+  parser = command_line.make_parser(__doc__, configs="cheetah,hopper,walker,ant,humanoid")
+  parser.add_argument(
+    "commit", nargs="?", default="HEAD", help="commit to compare this checkout with"
+  )
   parser.add_argument("--preset", help="name of a preset")
-  parser.add_argument("--updates", type=int, default=100,
-                      help="number of measured epochs of each version")
+  parser.add_argument(
+    "--updates", type=int, default=100, help="number of measured epochs of each version"
+  )
   args = parser.parse_args(argv)
   machine.warn_if_busy()
   rows = []
@@ -150,13 +155,14 @@ def main(argv: list[str] | None = None):
     extract(args.commit, pathlib.Path(folder))
     folders = [pathlib.Path(folder), machine.REPOSITORY]
     for config in args.configs.split(","):
-      rows.append([config, *cells(measure(
-          folders, config, args.preset, args.updates))])
+      rows.append([config, *cells(measure(folders, config, args.preset, args.updates))])
       print(*rows[-1], flush=True)
   print("Milliseconds of an epoch, and ratios of times (commit ÷ checkout):")
-  print(tables.markdown(
-      ["config", args.commit, "checkout", "whole epoch", *_PARTS[1:],
-       "identical"], rows))
+  print(
+    tables.markdown(
+      ["config", args.commit, "checkout", "whole epoch", *_PARTS[1:], "identical"], rows
+    )
+  )
 
 
 if __name__ == "__main__":

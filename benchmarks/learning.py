@@ -16,8 +16,9 @@ from agents.environments.workers import pool
 from benchmarks.common import command_line, machine, scored_runs, training
 
 
-def make_parser(doc: str | None, configs: str, results: str,
-                **options: str) -> argparse.ArgumentParser:
+def make_parser(
+  doc: str | None, configs: str, results: str, **options: str
+) -> argparse.ArgumentParser:
   """Returns the parser that `learning` and `ablation` share.
 
   Args:
@@ -26,47 +27,53 @@ def make_parser(doc: str | None, configs: str, results: str,
     results: File name of the CSV file in docs/results.
     options: Further options, see `command_line.make_parser`.
   """
-  parser = command_line.make_parser(
-      doc, configs=configs, seeds="0-4", **options)
-  parser.add_argument("--steps", type=float,
-                      help="environment steps of a run; None: the config's")
-  parser.add_argument("--at_once", type=int, default=pool.num_cores(),
-                      help="number of simultaneous runs, with one core each; "
-                      "a single run has all cores")
-  parser.add_argument("--episodes", type=int, default=100,
-                      help="number of episodes of an evaluation")
-  parser.add_argument("--logdir", type=pathlib.Path,
-                      default=pathlib.Path("~/logdir", pathlib.Path(
-                          results).stem), help="folder of the run folders")
-  parser.add_argument("--results", type=pathlib.Path,
-                      default=machine.REPOSITORY / "docs/results" / results,
-                      help="CSV file to append to")
+  parser = command_line.make_parser(doc, configs=configs, seeds="0-4", **options)
+  parser.add_argument("--steps", type=float, help="environment steps of a run; None: the config's")
+  parser.add_argument(
+    "--at_once",
+    type=int,
+    default=pool.num_cores(),
+    help="number of simultaneous runs, with one core each; a single run has all cores",
+  )
+  parser.add_argument(
+    "--episodes", type=int, default=100, help="number of episodes of an evaluation"
+  )
+  parser.add_argument(
+    "--logdir",
+    type=pathlib.Path,
+    default=pathlib.Path("~/logdir", pathlib.Path(results).stem),
+    help="folder of the run folders",
+  )
+  parser.add_argument(
+    "--results",
+    type=pathlib.Path,
+    default=machine.REPOSITORY / "docs/results" / results,
+    help="CSV file to append to",
+  )
   return parser
 
 
 def make_jobs(args: argparse.Namespace) -> list[scored_runs.Job]:
   """Returns a job for each config and seed of the command line."""
   return [
-      scored_runs.Job(
-          name, int(args.steps or training.load_config(name).steps), seed)
-      for seed in scored_runs.parse_seeds(args.seeds)
-      for name in args.configs.split(",")]
+    scored_runs.Job(name, int(args.steps or training.load_config(name).steps), seed)
+    for seed in scored_runs.parse_seeds(args.seeds)
+    for name in args.configs.split(",")
+  ]
 
 
-def run(args: argparse.Namespace, jobs: list[scored_runs.Job]
-        ) -> list[dict[str, str]]:
+def run(args: argparse.Namespace, jobs: list[scored_runs.Job]) -> list[dict[str, str]]:
   """Runs jobs with the options of the command line; returns their rows."""
-  return scored_runs.run(jobs, args.logdir.expanduser(), args.results,
-                         args.at_once, args.episodes)
+  return scored_runs.run(jobs, args.logdir.expanduser(), args.results, args.at_once, args.episodes)
 
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
-  args = make_parser(
-      __doc__, "cheetah", "learning.csv", set="").parse_args(argv)
+  args = make_parser(__doc__, "cheetah", "learning.csv", set="").parse_args(argv)
   changes = dict(map(config_lib.parse_setting, args.set))
-  rows = run(args, [job._replace(changes=changes, variant=" ".join(args.set))
-                    for job in make_jobs(args)])
+  rows = run(
+    args, [job._replace(changes=changes, variant=" ".join(args.set)) for job in make_jobs(args)]
+  )
   print(f"\n{scored_runs.summary(rows)}")
 
 

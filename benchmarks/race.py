@@ -35,13 +35,13 @@ def train(*args: str) -> Curve:
     args: Arguments of `train.py`.
   """
   with tempfile.TemporaryDirectory() as logdir:
-    machine.python(str(machine.REPOSITORY / "train.py"), *args, "--logdir",
-                   logdir)
-    folder, = results.find([logdir])
+    machine.python(str(machine.REPOSITORY / "train.py"), *args, "--logdir", logdir)
+    (folder,) = results.find([logdir])
     rows = results.read(folder).phase("train")
-  return Curve(rows[-1]["seconds"] if rows else 0.0, [
-      {"seconds": row["seconds"], "return": row["return_mean"]}
-      for row in rows])
+  return Curve(
+    rows[-1]["seconds"] if rows else 0.0,
+    [{"seconds": row["seconds"], "return": row["return_mean"]} for row in rows],
+  )
 
 
 def train_sb3(*args: str) -> Curve:
@@ -59,9 +59,13 @@ def table(curves: Mapping[str, Curve]) -> str:
   Args:
     curves: Learning curves by name of the system.
   """
-  return tables.markdown(["", "final return", "seconds"], [
-      [name, f"{curve.points[-1]['return']:,.1f}" if curve.points else "-",
-       f"{curve.seconds:,.1f}"] for name, curve in curves.items()])
+  return tables.markdown(
+    ["", "final return", "seconds"],
+    [
+      [name, f"{curve.points[-1]['return']:,.1f}" if curve.points else "-", f"{curve.seconds:,.1f}"]
+      for name, curve in curves.items()
+    ],
+  )
 
 
 def plot(curves: Mapping[str, Curve], title: str, path: pathlib.Path):
@@ -73,15 +77,24 @@ def plot(curves: Mapping[str, Curve], title: str, path: pathlib.Path):
     path: PNG file to write.
   """
   import matplotlib
+
   matplotlib.use("Agg")  # Needs no display.
   from matplotlib import pyplot
+
   figure, axes = pyplot.subplots(figsize=(8, 5.2), layout="constrained")
   for name, curve in curves.items():
-    axes.plot([point["seconds"] for point in curve.points],
-              [point["return"] for point in curve.points], marker="o",
-              markersize=3, label=name)
-  axes.set(title=title, xlabel="wall-clock time of training (seconds)",
-           ylabel="return of training episodes")
+    axes.plot(
+      [point["seconds"] for point in curve.points],
+      [point["return"] for point in curve.points],
+      marker="o",
+      markersize=3,
+      label=name,
+    )
+  axes.set(
+    title=title,
+    xlabel="wall-clock time of training (seconds)",
+    ylabel="return of training episodes",
+  )
   axes.set_xlim(left=0)
   axes.grid(alpha=0.3)
   axes.legend(frameon=False)
@@ -92,28 +105,31 @@ def plot(curves: Mapping[str, Curve], title: str, path: pathlib.Path):
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="hopper")
-  parser.add_argument("--steps", metavar="N", default="300000",
-                      help="environment steps of each system")
-  parser.add_argument("--seed", metavar="N", default="0",
-                      help="seed of each system")
-  parser.add_argument("--out", metavar="PATH", default="race.png",
-                      help="plot to write")
+  parser.add_argument(
+    "--steps", metavar="N", default="300000", help="environment steps of each system"
+  )
+  parser.add_argument("--seed", metavar="N", default="0", help="seed of each system")
+  parser.add_argument("--out", metavar="PATH", default="race.png", help="plot to write")
   args = parser.parse_args(argv)
   machine.require("stable_baselines3")
   config = training.load_config(args.config, [f"steps={args.steps}"])
   if not config.algorithm.segment_length:
-    raise SystemExit(f"{args.config} learns from whole episodes, but "
-                     "Stable-Baselines3's PPO learns from segments.")
+    raise SystemExit(
+      f"{args.config} learns from whole episodes, but Stable-Baselines3's PPO learns from segments."
+    )
   machine.warn_if_busy()
-  options = ("--config", args.config, "--steps", str(config.steps), "--seed",
-             args.seed)
+  options = ("--config", args.config, "--steps", str(config.steps), "--seed", args.seed)
   curves = {
-      "Batch PPO": train(*options),
-      "Stable-Baselines3, same settings": train_sb3(*options, "--matched"),
-      "Stable-Baselines3, its defaults": train_sb3(*options)}
+    "Batch PPO": train(*options),
+    "Stable-Baselines3, same settings": train_sb3(*options, "--matched"),
+    "Stable-Baselines3, its defaults": train_sb3(*options),
+  }
   print(f"\n{table(curves)}\n")
-  plot(curves, f"{config.env.id} ({args.config}), {config.steps:,} steps, "
-       f"{pool.num_cores()} cores", pathlib.Path(args.out))
+  plot(
+    curves,
+    f"{config.env.id} ({args.config}), {config.steps:,} steps, {pool.num_cores()} cores",
+    pathlib.Path(args.out),
+  )
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from benchmarks.common import command_line, machine, training
 
 
 def measure_alternately(
-    points: Iterable[scaling_settings.Point],
-    measure: Callable[[scaling_settings.Point], speed.Speed], repeats: int
+  points: Iterable[scaling_settings.Point],
+  measure: Callable[[scaling_settings.Point], speed.Speed],
+  repeats: int,
 ) -> scaling_report.Results:
   """Measures all points once per round, so that noise affects all points.
 
@@ -50,31 +51,33 @@ def measure_alternately(
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="cheetah")
-  parser.add_argument("--seconds", type=float, default=3.0,
-                      help="duration of a measurement")
-  parser.add_argument("--repeats", type=int, default=3,
-                      help="number of rounds through all points")
-  parser.add_argument("--only", choices=("envs", "advice"),
-                      help="measure only one part; both by default")
-  parser.add_argument("--out", metavar="PATH", default="scaling.md",
-                      help="Markdown file to write")
+  parser.add_argument("--seconds", type=float, default=3.0, help="duration of a measurement")
+  parser.add_argument("--repeats", type=int, default=3, help="number of rounds through all points")
+  parser.add_argument(
+    "--only", choices=("envs", "advice"), help="measure only one part; both by default"
+  )
+  parser.add_argument("--out", metavar="PATH", default="scaling.md", help="Markdown file to write")
   args = parser.parse_args(argv)
   machine.warn_if_busy()
   config, cores = training.load_config(args.config), pool.num_cores()
-  environments = ({} if args.only == "advice" else
-                  scaling_settings.environments(config, cores))
-  choices = ([] if args.only == "envs" else
-             scaling_settings.combinations(config, cores))
+  environments = {} if args.only == "advice" else scaling_settings.environments(config, cores)
+  choices = [] if args.only == "envs" else scaling_settings.combinations(config, cores)
 
   def measure(point: scaling_settings.Point) -> speed.Speed:
-    return speed.Speed(**command_line.measure_in_child(
-        "benchmarks.speed", "--config", args.config, "--seconds",
-        str(args.seconds), *point.args, **point.variables))
+    return speed.Speed(
+      **command_line.measure_in_child(
+        "benchmarks.speed",
+        "--config",
+        args.config,
+        "--seconds",
+        str(args.seconds),
+        *point.args,
+        **point.variables,
+      )
+    )
 
-  results = measure_alternately(
-      [*environments.values(), *choices], measure, args.repeats)
-  report = scaling_report.report(
-      args.config, cores, environments, choices, results)
+  results = measure_alternately([*environments.values(), *choices], measure, args.repeats)
+  report = scaling_report.report(args.config, cores, environments, choices, results)
   print(f"\n{report}")
   pathlib.Path(args.out).write_text(report)
 

@@ -23,8 +23,7 @@ class Advice(NamedTuple):
   certain: bool  # Whether the best settings were faster in every round.
 
 
-def advise(choices: Sequence[scaling_settings.Point], results: Results
-           ) -> Advice | None:
+def advise(choices: Sequence[scaling_settings.Point], results: Results) -> Advice | None:
   """Returns the choice with the highest median speed.
 
   Args:
@@ -34,15 +33,12 @@ def advise(choices: Sequence[scaling_settings.Point], results: Results
   Returns:
     The advice; None if the config itself could not be measured.
   """
-  rates = {choice: speeds(results[choice]) for choice in choices
-           if choice in results}
+  rates = {choice: speeds(results[choice]) for choice in choices if choice in results}
   if _OWN not in rates:
     return None
-  medians = {choice: statistics.median(values)
-             for choice, values in rates.items()}
+  medians = {choice: statistics.median(values) for choice, values in rates.items()}
   best = max(medians, key=lambda choice: medians[choice])
-  faster = [one > other for one, other in zip(
-      rates[best], rates[_OWN], strict=True)]
+  faster = [one > other for one, other in zip(rates[best], rates[_OWN], strict=True)]
   return Advice(best, medians[_OWN] / medians[best], all(faster))
 
 
@@ -55,8 +51,7 @@ def describe(advice: Advice, config: str) -> str:
   """
   if advice.share == 1:
     return "The config's own settings are the fastest."
-  text = ("The config's own settings reach "
-          f"{advice.share:.0%} of the fastest speed")
+  text = f"The config's own settings reach {advice.share:.0%} of the fastest speed"
   if not advice.certain:
     text += ", but were not slower in every round. Keep your settings, or try"
   return f"{text}:\n\n    {command(advice.best, config)}"
@@ -65,13 +60,16 @@ def describe(advice: Advice, config: str) -> str:
 def command(point: scaling_settings.Point, config: str) -> str:
   """Returns the command line that trains with the settings of a point."""
   variables = [f"{key}={value}" for key, value in point.variables.items()]
-  return " ".join([*variables, shlex.join(
-      ["python", "train.py", "--config", config, *point.args])])
+  return " ".join([*variables, shlex.join(["python", "train.py", "--config", config, *point.args])])
 
 
-def report(config: str, cores: int,
-           environments: Mapping[int, scaling_settings.Point],
-           choices: Sequence[scaling_settings.Point], results: Results) -> str:
+def report(
+  config: str,
+  cores: int,
+  environments: Mapping[int, scaling_settings.Point],
+  choices: Sequence[scaling_settings.Point],
+  results: Results,
+) -> str:
   """Returns all results as Markdown.
 
   Args:
@@ -81,24 +79,43 @@ def report(config: str, cores: int,
     choices: Points from which to recommend the fastest.
     results: All measurements.
   """
-  parts = [f"# Speed of `{config}` on {cores} cores",
-           "Steps per second of training, including learning: median, minimum "
-           "and maximum over the rounds. Memory is the median of all processes "
-           "together, in MiB. A star marks the config's own value."]
+  parts = [
+    f"# Speed of `{config}` on {cores} cores",
+    "Steps per second of training, including learning: median, minimum "
+    "and maximum over the rounds. Memory is the median of all processes "
+    "together, in MiB. A star marks the config's own value.",
+  ]
   if (spread := _spread(results)) > _NOISY:
     parts.append(
-        "The machine was noisy: speeds of equal settings differed by "
-        f"{spread:.0%} (median). Repeat the benchmark on an idle machine.")
+      "The machine was noisy: speeds of equal settings differed by "
+      f"{spread:.0%} (median). Repeat the benchmark on an idle machine."
+    )
   if environments:
-    parts.append(tables.markdown(["environments", *_COLUMNS], [
-        [f"{num_envs} *" if point == _OWN else str(num_envs),
-         *_figures(results[point])]
-        for num_envs, point in environments.items() if point in results]))
+    parts.append(
+      tables.markdown(
+        ["environments", *_COLUMNS],
+        [
+          [f"{num_envs} *" if point == _OWN else str(num_envs), *_figures(results[point])]
+          for num_envs, point in environments.items()
+          if point in results
+        ],
+      )
+    )
   if advice := advise(choices, results):
-    parts.append(tables.markdown(["settings", "threads", *_COLUMNS], [
-        [" ".join(choice.settings) or "the config's own",
-         str(choice.threads or "all"), *_figures(results[choice])]
-        for choice in choices if choice in results]))
+    parts.append(
+      tables.markdown(
+        ["settings", "threads", *_COLUMNS],
+        [
+          [
+            " ".join(choice.settings) or "the config's own",
+            str(choice.threads or "all"),
+            *_figures(results[choice]),
+          ]
+          for choice in choices
+          if choice in results
+        ],
+      )
+    )
     parts.append(describe(advice, config))
   return "\n\n".join(parts) + "\n"
 
@@ -111,13 +128,13 @@ def speeds(measured: Sequence[speed.Speed]) -> list[float]:
 def _spread(results: Results) -> float:
   """Returns the median of (fastest round ÷ slowest round - 1)."""
   rates = map(speeds, results.values())
-  return statistics.median(
-      [max(values) / min(values) - 1 for values in rates] or [0.0])
+  return statistics.median([max(values) / min(values) - 1 for values in rates] or [0.0])
 
 
 def _figures(measured: Sequence[speed.Speed]) -> list[str]:
   values = speeds(measured)
   memory = [each.memory for each in measured if each.memory is not None]
-  return [*(f"{value:,.0f}" for value in (
-      statistics.median(values), min(values), max(values))),
-          f"{statistics.median(memory) / 2**20:,.0f}" if memory else "-"]
+  return [
+    *(f"{value:,.0f}" for value in (statistics.median(values), min(values), max(values))),
+    f"{statistics.median(memory) / 2**20:,.0f}" if memory else "-",
+  ]

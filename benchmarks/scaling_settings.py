@@ -29,8 +29,9 @@ class Point(NamedTuple):
     return {"TF_NUM_INTRAOP_THREADS": str(self.threads)} if self.threads else {}
 
 
-def point(config: config_lib.Config, cores: int, changes: Mapping[str, Any],
-          threads: int | None = None) -> Point:
+def point(
+  config: config_lib.Config, cores: int, changes: Mapping[str, Any], threads: int | None = None
+) -> Point:
   """Returns a point; omits changes to values that the config already has.
 
   Points with equal effects are therefore equal, and are measured once.
@@ -63,8 +64,10 @@ def with_envs(config: config_lib.Config, num_envs: int) -> dict[str, Any]:
   """
   algorithm = config.algorithm
   if not algorithm.segment_length:
-    return {"num_envs": num_envs, "algorithm.update_every": max(
-        algorithm.update_every or 1, num_envs)}
+    return {
+      "num_envs": num_envs,
+      "algorithm.update_every": max(algorithm.update_every or 1, num_envs),
+    }
   # The steps of an update must be a multiple of the minibatch size, so segment
   # lengths are multiples of `unit`.
   minibatch = algorithm.minibatch_size or 1
@@ -85,8 +88,10 @@ def environments(config: config_lib.Config, cores: int) -> dict[int, Point]:
   Returns:
     Points by number of environments. The number of the config has `Point()`.
   """
-  return {num_envs: point(config, cores, with_envs(config, num_envs))
-          for num_envs in sorted({*(2**k for k in range(10)), config.num_envs})}
+  return {
+    num_envs: point(config, cores, with_envs(config, num_envs))
+    for num_envs in sorted({*(2**k for k in range(10)), config.num_envs})
+  }
 
 
 def combinations(config: config_lib.Config, cores: int) -> list[Point]:
@@ -98,7 +103,11 @@ def combinations(config: config_lib.Config, cores: int) -> list[Point]:
   """
   half = max(1, cores // 2)
   workers = {1, half, cores, 2 * cores, config.workers(cores)}
-  return list(dict.fromkeys(
+  return list(
+    dict.fromkeys(
       point(config, cores, {"num_workers": number}, threads)
-      for number in sorted(workers) if number <= config.num_envs
-      for threads in sorted({1, half, cores})))
+      for number in sorted(workers)
+      if number <= config.num_envs
+      for threads in sorted({1, half, cores})
+    )
+  )

@@ -35,8 +35,7 @@ from benchmarks import soaked_run
 from benchmarks.common import command_line, faulty, machine, tables
 
 # A run with these faults must be bit-equal to a run without faults.
-_REPEATABLE = ("kill", "stop", "hang", "terminate the trainer",
-               "kill the trainer")
+_REPEATABLE = ("kill", "stop", "hang", "terminate the trainer", "kill the trainer")
 _ALL = *_REPEATABLE, "raise", "nan"
 # Faults that restart an environment.
 _RESTARTS = "kill", "stop", "hang", "raise", "nan"
@@ -56,8 +55,9 @@ class Report(NamedTuple):
   problems: list[str]  # Messages about violated requirements.
 
 
-def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
-           args: argparse.Namespace) -> Report:
+def inject(
+  run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float, args: argparse.Namespace
+) -> Report:
   """Injects faults into a run, then ends it.
 
   Args:
@@ -92,15 +92,18 @@ def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
   run.end(signal.SIGTERM)
   run.fault.unlink(missing_ok=True)
   return Report(
-      {**counts, **{f"growth of {name}": growth[name] for name in growth}},
-      [f"The trainer's {name} have grown by {value}"
-       for name, value in growth.items() if value > _MAX_GROWTH[name]])
+    {**counts, **{f"growth of {name}": growth[name] for name in growth}},
+    [
+      f"The trainer's {name} have grown by {value}"
+      for name, value in growth.items()
+      if value > _MAX_GROWTH[name]
+    ],
+  )
 
 
 def _inject_one(run: soaked_run.SoakedRun, fault: str, rng: random.Random):
   if fault in ("kill", "stop"):
-    os.kill(rng.choice(run.workers()),
-            signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
+    os.kill(rng.choice(run.workers()), signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
   elif fault in faulty.FAULTS:
     faulty.request(run.fault, fault)
   elif fault == "kill the trainer":
@@ -112,8 +115,7 @@ def _inject_one(run: soaked_run.SoakedRun, fault: str, rng: random.Random):
     run.resume()
 
 
-def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
-            ) -> Report:
+def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool) -> Report:
   """Trains a reference run without faults, and compares both runs.
 
   Args:
@@ -145,11 +147,17 @@ def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
   restarts = max(row.get("restarts", 0) for row in rows)
   if restarts > sum(injected.figures.get(fault, 0) for fault in _RESTARTS):
     problems.append(f"The run counts too many restarts: {restarts}")
-  return Report({
-      **injected.figures, "restarts counted by the run": restarts,
-      "steps": f"{rows[-1]['step']:,}", "score": round(score(rows), 1),
+  return Report(
+    {
+      **injected.figures,
+      "restarts counted by the run": restarts,
+      "steps": f"{rows[-1]['step']:,}",
+      "score": round(score(rows), 1),
       "score of the reference": round(score(reference), 1),
-      "checkpoints compared": len(common)}, problems)
+      "checkpoints compared": len(common),
+    },
+    problems,
+  )
 
 
 def repeated_reports(rows: Rows) -> list[str]:
@@ -164,20 +172,26 @@ def repeated_reports(rows: Rows) -> list[str]:
 
 def differing_reports(rows: Rows, reference: Rows) -> list[str]:
   """Returns a problem if reports differ in fields that must be equal."""
+
   def content(row):
-    return {name: value for name, value in row.items()
-            if name not in _VARYING and not name.endswith("_share")}
-  steps = [row["step"] for row, expected in zip(rows, reference)
-           if content(row) != content(expected)]
+    return {
+      name: value
+      for name, value in row.items()
+      if name not in _VARYING and not name.endswith("_share")
+    }
+
+  steps = [
+    row["step"] for row, expected in zip(rows, reference) if content(row) != content(expected)
+  ]
   return [f"The reports at these steps differ: {steps}"] if steps else []
 
 
-def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
-                     ) -> list[str]:
+def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path) -> list[str]:
   """Returns a problem if two checkpoints differ in any bit."""
   arrays, expected = (checkpoint.load(each)[0] for each in (path, reference))
-  names = [name for name in {**arrays, **expected}
-           if arrays[name].tobytes() != expected[name].tobytes()]
+  names = [
+    name for name in {**arrays, **expected} if arrays[name].tobytes() != expected[name].tobytes()
+  ]
   return [f"These arrays differ at step {step}: {names}"] if names else []
 
 
@@ -196,8 +210,9 @@ def low_score(rows: Rows, reference: Rows) -> list[str]:
 
 def score(rows: Rows) -> float:
   """Returns the mean return of the last three evaluations; NaN without any."""
-  scores = [row["return_mean"] for row in rows if row["phase"] == "eval"
-            and row["return_mean"] is not None]
+  scores = [
+    row["return_mean"] for row in rows if row["phase"] == "eval" and row["return_mean"] is not None
+  ]
   return float(np.mean(scores[-3:])) if scores else float("nan")
 
 
@@ -205,16 +220,13 @@ def main(argv: list[str] | None = None):
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="cheetah")
   parser.add_argument("--preset", help="name of a preset")
-  parser.add_argument("--minutes", type=float, default=30.0,
-                      help="duration of all injections together")
-  parser.add_argument("--every", type=float, default=20.0,
-                      help="mean seconds between two faults")
-  parser.add_argument("--seed", type=int, default=0,
-                      help="seed of times and faults")
-  parser.add_argument("--only", default="",
-                      help=f"inject only some of: {', '.join(_ALL)}")
-  parser.add_argument("--times", type=int, default=1_000_000,
-                      help="maximum number of faults")
+  parser.add_argument(
+    "--minutes", type=float, default=30.0, help="duration of all injections together"
+  )
+  parser.add_argument("--every", type=float, default=20.0, help="mean seconds between two faults")
+  parser.add_argument("--seed", type=int, default=0, help="seed of times and faults")
+  parser.add_argument("--only", default="", help=f"inject only some of: {', '.join(_ALL)}")
+  parser.add_argument("--times", type=int, default=1_000_000, help="maximum number of faults")
   args = parser.parse_args(argv)
   if unknown := {*filter(None, args.only.split(","))} - set(_ALL):
     parser.error(f"--only: unknown faults: {', '.join(unknown)}")
@@ -225,23 +237,23 @@ def main(argv: list[str] | None = None):
   reports = []
   with tempfile.TemporaryDirectory() as folder:
     for index, faults in enumerate(plans.values()):
-      run = soaked_run.SoakedRun(
-          args.config, args.preset, pathlib.Path(folder) / str(index))
+      run = soaked_run.SoakedRun(args.config, args.preset, pathlib.Path(folder) / str(index))
       try:
         injected = inject(run, faults, 60 * args.minutes / len(plans), args)
-        reports.append(compare(
-            run, injected, set(faults) <= set(_REPEATABLE)))
+        reports.append(compare(run, injected, set(faults) <= set(_REPEATABLE)))
       finally:
         for pid in run.processes():
           os.kill(pid, signal.SIGKILL)
   problems = sum((report.problems for report in reports), [])
   if leaked := set(os.listdir("/dev/shm")) - shared_memory:
     problems.append(f"These files remain in /dev/shm: {leaked}")
-  keys = dict.fromkeys(
-      key for report in reports[::-1] for key in report.figures)
-  print(tables.markdown(["", *plans], [
-      [key, *(str(report.figures.get(key, "")) for report in reports)]
-      for key in keys]))
+  keys = dict.fromkeys(key for report in reports[::-1] for key in report.figures)
+  print(
+    tables.markdown(
+      ["", *plans],
+      [[key, *(str(report.figures.get(key, "")) for report in reports)] for key in keys],
+    )
+  )
   if problems:
     raise SystemExit("\n".join(problems))
 

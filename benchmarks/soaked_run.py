@@ -33,14 +33,24 @@ class SoakedRun:
     self._folder = folder
     env = training.load_config(config).env
     self._args = [
-        "--config", config, "--steps", str(_STEPS),
-        *(["--preset", preset] if preset else []),
-        *training.split_settings([
-            "env.id=benchmarks.common.faulty:Faulty",
-            f"env.kwargs={{env_id: {env.id}, path: {self.fault}}}",
-            "checkpoint_every=20000", "report_every=20000",
-            "eval_every=100000", "eval_episodes=4", "env_timeout=5",
-            "max_env_restarts=1000"])]
+      "--config",
+      config,
+      "--steps",
+      str(_STEPS),
+      *(["--preset", preset] if preset else []),
+      *training.split_settings(
+        [
+          "env.id=benchmarks.common.faulty:Faulty",
+          f"env.kwargs={{env_id: {env.id}, path: {self.fault}}}",
+          "checkpoint_every=20000",
+          "report_every=20000",
+          "eval_every=100000",
+          "eval_episodes=4",
+          "env_timeout=5",
+          "max_env_restarts=1000",
+        ]
+      ),
+    ]
     self.started = 0.0  # Value of `time.monotonic` at the trainer's start.
     self.start_new("faulted")
 
@@ -66,10 +76,12 @@ class SoakedRun:
     self._mark = f"{_MARK}={uuid.uuid4()}"
     with open(self._folder / "log.txt", "ab") as log:
       self.process = subprocess.Popen(
-          [sys.executable, str(machine.REPOSITORY / "train.py"), *args],
-          cwd=machine.REPOSITORY,
-          env=dict([*os.environ.items(), self._mark.split("=")]),
-          stdout=log, stderr=log)
+        [sys.executable, str(machine.REPOSITORY / "train.py"), *args],
+        cwd=machine.REPOSITORY,
+        env=dict([*os.environ.items(), self._mark.split("=")]),
+        stdout=log,
+        stderr=log,
+      )
     self.started = time.monotonic()
 
   def wait_until(self, condition: Callable[[], Any], seconds: float = 240.0):
@@ -122,8 +134,7 @@ class SoakedRun:
   def checkpoints(self) -> dict[int, pathlib.Path]:
     """Returns the paths of all checkpoints by step."""
     assert self.path
-    return {checkpoint.step_of(path): path for path in checkpoint.paths(
-        self.path / "checkpoints")}
+    return {checkpoint.step_of(path): path for path in checkpoint.paths(self.path / "checkpoints")}
 
   def processes(self) -> list[int]:
     """Returns the ids of all processes of this run."""
@@ -138,15 +149,17 @@ class SoakedRun:
 
   def workers(self) -> list[int]:
     """Returns the ids of the processes that step environments."""
-    return [pid for pid in self.processes()
-            if b"environments.worker" in _command(pid)]
+    return [pid for pid in self.processes() if b"environments.worker" in _command(pid)]
 
   def usage(self) -> dict[str, int]:
     """Returns memory, number of processes, and descriptors of the trainer."""
     descriptors = os.listdir(f"/proc/{self.process.pid}/fd")
     pids = self.processes()
-    return {"MB": (machine.memory(pids) or 0) // 2**20,
-            "descriptors": len(descriptors), "processes": len(pids)}
+    return {
+      "MB": (machine.memory(pids) or 0) // 2**20,
+      "descriptors": len(descriptors),
+      "processes": len(pids),
+    }
 
   def log(self) -> str:
     """Returns the last 3,000 characters of the output of all processes."""

@@ -29,8 +29,7 @@ def measure(config: config_lib.Config, seconds: float) -> Speed:
     config: Configuration of the run.
     seconds: Minimum duration of the measurement.
   """
-  with (training.open_workers(config) as workers,
-        training.open_trainer(config, workers) as trainer):
+  with training.open_workers(config) as workers, training.open_trainer(config, workers) as trainer:
     trainer.start()
     trainer.epoch(0.0)
     steps, start = 0, time.perf_counter()
@@ -44,8 +43,9 @@ def measure(config: config_lib.Config, seconds: float) -> Speed:
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="cheetah", set="")
-  parser.add_argument("--seconds", type=float, default=3.0,
-                      help="minimum duration of the measurement")
+  parser.add_argument(
+    "--seconds", type=float, default=3.0, help="minimum duration of the measurement"
+  )
   args = parser.parse_args(argv)
   config = training.load_config(args.config, args.set)
   print(json.dumps(measure(config, args.seconds)._asdict()))

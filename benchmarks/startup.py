@@ -16,10 +16,12 @@ import time
 from benchmarks.common import command_line, machine, tables, training
 
 COLUMNS = {
-    "imports": "imports", "built": "environments and networks",
-    "first_step": "first environment step",
-    "first_update": "end of the first update",
-    "second_update": "another update"}
+  "imports": "imports",
+  "built": "environments and networks",
+  "first_step": "first environment step",
+  "first_update": "end of the first update",
+  "second_update": "another update",
+}
 
 
 def measure(name: str) -> dict[str, float]:
@@ -32,6 +34,7 @@ def measure(name: str) -> dict[str, float]:
   with training.open_workers(config) as workers:
     start = time.perf_counter()
     from agents import build  # noqa: F401
+
     imported = time.perf_counter()
     with training.open_trainer(config, workers) as trainer:
       trainer.start()
@@ -43,17 +46,21 @@ def measure(name: str) -> dict[str, float]:
   # An epoch traces the graph and then runs it. `epoch.seconds` covers the run,
   # including compilation; so the first step is at the start of the run.
   first_step = first_update - sum(epoch.seconds.values())
-  return {"imports": imported - start, "built": built - imported,
-          "first_step": first_step - imported,
-          "first_update": first_update - imported,
-          "second_update": second_update - first_update}
+  return {
+    "imports": imported - start,
+    "built": built - imported,
+    "first_step": first_step - imported,
+    "first_update": first_update - imported,
+    "second_update": second_update - first_update,
+  }
 
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, configs="cheetah")
-  parser.add_argument("--repeats", type=int, default=3,
-                      help="number of measurements of each config")
+  parser.add_argument(
+    "--repeats", type=int, default=3, help="number of measurements of each config"
+  )
   parser.add_argument("--measure", help=argparse.SUPPRESS)
   args = parser.parse_args(argv)
   if args.measure:
@@ -62,10 +69,13 @@ def main(argv: list[str] | None = None):
   machine.warn_if_busy()
   rows = []
   for name in args.configs.split(","):
-    runs = [command_line.measure_in_child(
-        "benchmarks.startup", "--measure", name) for _ in range(args.repeats)]
-    rows.append([name, *(f"{statistics.median(run[column] for run in runs):.2f}"
-                         for column in COLUMNS)])
+    runs = [
+      command_line.measure_in_child("benchmarks.startup", "--measure", name)
+      for _ in range(args.repeats)
+    ]
+    rows.append(
+      [name, *(f"{statistics.median(run[column] for run in runs):.2f}" for column in COLUMNS)]
+    )
   print(tables.markdown(["seconds", *COLUMNS.values()], rows))
 
 

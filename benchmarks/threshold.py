@@ -24,13 +24,7 @@ from typing import Any
 
 import gymnasium
 
-from benchmarks.common import (
-  command_line,
-  machine,
-  scored_runs,
-  tables,
-  training,
-)
+from benchmarks.common import command_line, machine, scored_runs, tables, training
 
 PHASES = {"train": "training episodes", "eval": "evaluation"}
 
@@ -50,34 +44,37 @@ def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
     ProcessFailed: If the run fails.
   """
   seconds: dict[str, float | None] = dict.fromkeys(PHASES)
-  with (tempfile.TemporaryDirectory() as logdir,
-        tempfile.TemporaryFile("w+", errors="replace") as output):
+  with (
+    tempfile.TemporaryDirectory() as logdir,
+    tempfile.TemporaryFile("w+", errors="replace") as output,
+  ):
     start = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, str(machine.REPOSITORY / "train.py"), *args,
-         "--logdir", logdir], stdout=output, stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"})
+      [sys.executable, str(machine.REPOSITORY / "train.py"), *args, "--logdir", logdir],
+      stdout=output,
+      stderr=subprocess.STDOUT,
+      env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
     try:
       for row in _follow(process, pathlib.Path(logdir)):
         phase, score = row["phase"], row.get("return_mean")
-        if phase in PHASES and seconds[phase] is None and (
-            score is not None and score >= goal):
+        if phase in PHASES and seconds[phase] is None and (score is not None and score >= goal):
           seconds[phase] = time.monotonic() - start
         if None not in seconds.values():
           break
       if process.poll():
         output.seek(0)
         raise machine.ProcessFailed(
-            f"train.py {' '.join(args)} failed with exit code "
-            f"{process.returncode}:\n{output.read()[-4000:]}")
+          f"train.py {' '.join(args)} failed with exit code "
+          f"{process.returncode}:\n{output.read()[-4000:]}"
+        )
     finally:
       process.terminate()
       process.wait()
   return seconds
 
 
-def _follow(process: subprocess.Popen, logdir: pathlib.Path
-            ) -> Iterator[dict[str, Any]]:
+def _follow(process: subprocess.Popen, logdir: pathlib.Path) -> Iterator[dict[str, Any]]:
   """Yields the rows of `metrics.jsonl` until the process has ended."""
   ended, position = False, 0
   while not ended:
@@ -99,18 +96,22 @@ def table(runs: Sequence[dict[str, float | None]]) -> str:
   rows = []
   for phase, title in PHASES.items():
     seconds = [math.inf if run[phase] is None else run[phase] for run in runs]
-    rows.append([title, *(
-        f"{value:.0f}" if math.isfinite(value) else "never" for value in
-        (statistics.median_high(seconds), min(seconds), max(seconds)))])
+    rows.append(
+      [
+        title,
+        *(
+          f"{value:.0f}" if math.isfinite(value) else "never"
+          for value in (statistics.median_high(seconds), min(seconds), max(seconds))
+        ),
+      ]
+    )
   return tables.markdown(["reached by", "median", "fastest", "slowest"], rows)
 
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
-  parser = command_line.make_parser(
-      __doc__, config="cheetah", seeds="0-4", set="")
-  parser.add_argument("--goal", type=float,
-                      help="return to reach; None: the task's threshold")
+  parser = command_line.make_parser(__doc__, config="cheetah", seeds="0-4", set="")
+  parser.add_argument("--goal", type=float, help="return to reach; None: the task's threshold")
   args = parser.parse_args(argv)
   config = training.load_config(args.config, args.set)
   spec, goal = gymnasium.registry.get(config.env.id), args.goal
@@ -121,11 +122,13 @@ def main(argv: list[str] | None = None):
   machine.warn_if_busy()
   runs = []
   for seed in scored_runs.parse_seeds(args.seeds):
-    runs.append(seconds_to(goal, "--config", args.config, "--seed", str(seed),
-                           *training.split_settings(args.set)))
+    runs.append(
+      seconds_to(
+        goal, "--config", args.config, "--seed", str(seed), *training.split_settings(args.set)
+      )
+    )
     print(f"seed {seed}: {json.dumps(runs[-1])}", flush=True)
-  print(f"\nSeconds from the command to a return of {goal:g} on "
-        f"{config.env.id}:\n\n{table(runs)}")
+  print(f"\nSeconds from the command to a return of {goal:g} on {config.env.id}:\n\n{table(runs)}")
 
 
 if __name__ == "__main__":

@@ -34,13 +34,7 @@ from agents import config as config_lib
 from agents.environments import batch_env
 from agents.environments.making import make
 from agents.environments.workers import pool
-from benchmarks.common import (
-  command_line,
-  machine,
-  measuring_process,
-  tables,
-  training,
-)
+from benchmarks.common import command_line, machine, measuring_process, tables, training
 from benchmarks.peers import libraries
 
 STEPS = 500  # Batched steps of a measurement, rounded up to whole updates.
@@ -67,8 +61,7 @@ class OwnTraining:
 
   def measure(self) -> dict[str, float]:
     """Returns steps per second for each of ROWS except "stepping"."""
-    return {**self._train(self._trained),
-            "new": self._train(self._untrained)["training"]}
+    return {**self._train(self._trained), "new": self._train(self._untrained)["training"]}
 
   def _record(self) -> np.ndarray:
     """Performs the updates that `_train` repeats, and returns their actions."""
@@ -89,12 +82,16 @@ class OwnTraining:
     steps = sum(epoch.steps for epoch in epochs)
     learning = sum(epoch.seconds["learning"] for epoch in epochs)
     collecting = sum(sum(epoch.seconds.values()) for epoch in epochs) - learning
-    return {"inference": steps / collecting, "learning": steps / learning,
-            "training": steps / total}
+    return {
+      "inference": steps / collecting,
+      "learning": steps / learning,
+      "training": steps / total,
+    }
 
   def _variables(self) -> dict[str, np.ndarray]:
-    return {name: np.array(variable) for name, variable in
-            self._trainer.algorithm.variables().items()}
+    return {
+      name: np.array(variable) for name, variable in self._trainer.algorithm.variables().items()
+    }
 
 
 def step(env: batch_env.BatchEnv, actions: np.ndarray) -> float:
@@ -114,8 +111,9 @@ def step(env: batch_env.BatchEnv, actions: np.ndarray) -> float:
   return len(actions) * len(env) / (time.perf_counter() - start)
 
 
-def measure(name: str, settings: Sequence[str], peers: Sequence[str],
-            rounds: int, steps: float) -> list[dict[str, float]]:
+def measure(
+  name: str, settings: Sequence[str], peers: Sequence[str], rounds: int, steps: float
+) -> list[dict[str, float]]:
   """Measures one config.
 
   Args:
@@ -130,21 +128,23 @@ def measure(name: str, settings: Sequence[str], peers: Sequence[str],
   """
   config = training.load_config(name, settings)
   results = []
-  with (training.open_workers(config) as workers,
-        training.open_trainer(config, workers) as trainer,
-        batch_env.BatchEnv([make.MakeEnv(config.env)] * config.num_envs,
-                           workers, config.seed) as env,
-        tempfile.TemporaryDirectory() as folder):
+  with (
+    training.open_workers(config) as workers,
+    training.open_trainer(config, workers) as trainer,
+    batch_env.BatchEnv([make.MakeEnv(config.env)] * config.num_envs, workers, config.seed) as env,
+    tempfile.TemporaryDirectory() as folder,
+  ):
     own = OwnTraining(trainer, steps)
     path = os.path.join(folder, "actions.npy")
     np.save(path, own.action)
+
     def start(row):
       return measuring_process.MeasuringProcess(
-          "-m", "benchmarks.peers.libraries", row, path, name, *settings)
-    shares = pool.split_evenly(
-        config.num_envs, len(workers) if workers else 1)
-    processes = {
-        "raw": [start(f"{rows.start}-{rows.stop}") for rows in shares]}
+        "-m", "benchmarks.peers.libraries", row, path, name, *settings
+      )
+
+    shares = pool.split_evenly(config.num_envs, len(workers) if workers else 1)
+    processes = {"raw": [start(f"{rows.start}-{rows.stop}") for rows in shares]}
     for peer in peers:
       _, measurements = libraries.PEERS[peer]
       processes |= {row: [start(row)] for row in measurements}
@@ -171,17 +171,22 @@ def markdown(report: dict[str, Any]) -> str:
   rounds = report["configs"]
   names = list(rounds)
   rows = list(rounds[names[0]][0])
+
   def cell(name, row):
     speed = statistics.median(x[row] for x in rounds[name])
     return f"{speed:,.0f} ({ratio(rounds[name], row, 'raw'):.2f})"
+
   lines = [[row, *(cell(name, row) for name in names)] for row in rows]
   for own, peer in (("new", "sb3_training"), ("vector_env", "gymnasium_async")):
     if peer in rows:
-      lines.append([f"{own} ÷ {peer}", *(
-          f"{ratio(rounds[name], own, peer):.1f}" for name in names)])
+      lines.append(
+        [f"{own} ÷ {peer}", *(f"{ratio(rounds[name], own, peer):.1f}" for name in names)]
+      )
   table = tables.markdown(["steps/s (÷ raw)", *names], lines)
-  return (f"{table}\n\n{report['cores']} cores, load {report['load']:.1f} at "
-          f"the start, {len(rounds[names[0]])} rounds.\n")
+  return (
+    f"{table}\n\n{report['cores']} cores, load {report['load']:.1f} at "
+    f"the start, {len(rounds[names[0]])} rounds.\n"
+  )
 
 
 def ratio(rounds: list[dict[str, float]], row: str, divisor: str) -> float:
@@ -192,16 +197,19 @@ def ratio(rounds: list[dict[str, float]], row: str, divisor: str) -> float:
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, configs="cheetah", set="")
-  parser.add_argument("--peers", default="", help="any of "
-                      f"{','.join(libraries.PEERS)}, separated by commas")
-  parser.add_argument("--rounds", type=int, default=5,
-                      help="measurements of each row")
-  parser.add_argument("--train", type=float, default=200_000,
-                      help="environment steps to train before measuring")
-  parser.add_argument("--out", metavar="PATH", default="throughput",
-                      help="path of the .json and .md files to write")
-  parser.add_argument("--measure", action="store_true",
-                      help=argparse.SUPPRESS)  # One config, in this process.
+  parser.add_argument(
+    "--peers", default="", help=f"any of {','.join(libraries.PEERS)}, separated by commas"
+  )
+  parser.add_argument("--rounds", type=int, default=5, help="measurements of each row")
+  parser.add_argument(
+    "--train", type=float, default=200_000, help="environment steps to train before measuring"
+  )
+  parser.add_argument(
+    "--out", metavar="PATH", default="throughput", help="path of the .json and .md files to write"
+  )
+  parser.add_argument(
+    "--measure", action="store_true", help=argparse.SUPPRESS
+  )  # One config, in this process.
   args = parser.parse_args(argv)
   names = args.configs.split(",")
   peers = [peer for peer in args.peers.split(",") if peer]
@@ -212,21 +220,27 @@ def main(argv: list[str] | None = None):
   if not all(config.algorithm.segment_length for config in configs):
     parser.error("Configs that learn from whole episodes cannot be measured.")
   if unknown := set(peers) - libraries.PEERS.keys():
-    parser.error(f"--peers {','.join(unknown)}: choose from "
-                 f"{', '.join(libraries.PEERS)}.")
+    parser.error(f"--peers {','.join(unknown)}: choose from {', '.join(libraries.PEERS)}.")
   machine.require(*(libraries.PEERS[peer][0] for peer in peers))
   if args.measure:
-    print(json.dumps(measure(
-        *names, args.set, peers, args.rounds, args.train)))
+    print(json.dumps(measure(*names, args.set, peers, args.rounds, args.train)))
     return
   machine.warn_if_busy()
-  report: dict[str, Any] = {
-      "cores": pool.num_cores(), "load": os.getloadavg()[0], "configs": {}}
+  report: dict[str, Any] = {"cores": pool.num_cores(), "load": os.getloadavg()[0], "configs": {}}
   for name in names:  # Each in a process of its own, as users train.
     report["configs"][name] = command_line.measure_in_child(
-        "benchmarks.throughput", "--measure", "--configs", name, "--peers",
-        args.peers, "--rounds", str(args.rounds), "--train", str(args.train),
-        *training.split_settings(args.set))
+      "benchmarks.throughput",
+      "--measure",
+      "--configs",
+      name,
+      "--peers",
+      args.peers,
+      "--rounds",
+      str(args.rounds),
+      "--train",
+      str(args.train),
+      *training.split_settings(args.set),
+    )
     print(f"{name}: done", flush=True)
   table = markdown(report)
   print(table)

@@ -28,8 +28,7 @@ class Expected(NamedTuple):
 
 def names() -> list[str]:
   """Returns the names of all named configs."""
-  return sorted(module.name for module in pkgutil.iter_modules(__path__)
-                if not module.ispkg)
+  return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg)
 
 
 def about(name: str) -> tuple[str, Expected | None]:
@@ -62,25 +61,27 @@ def load(name: str) -> tuple[str, config_lib.Config]:
   if name.endswith(".py") or os.sep in name:
     path = os.path.expanduser(name)
     if not (path.endswith(".py") and os.path.isfile(path)):
-      raise config_lib.ConfigError(
-          f"--config {name}: no Python file has this name.")
+      raise config_lib.ConfigError(f"--config {name}: no Python file has this name.")
     sys.path.append(os.path.dirname(os.path.abspath(path)))
     try:
       config = runpy.run_path(path, run_name="user_config").get("CONFIG")
     except Exception as error:
       trace = "".join(traceback.format_exception(error, limit=-1))
       raise config_lib.ConfigError(
-          f"--config {name}: the file raises an error:\n{trace}") from error
+        f"--config {name}: the file raises an error:\n{trace}"
+      ) from error
     name = os.path.splitext(os.path.basename(path))[0]
   elif name in names():
     return name, importlib.import_module(f"{__name__}.{name}").CONFIG
   else:
     hint = config_parsing.did_you_mean(name, names())
     raise config_lib.ConfigError(
-        f"--config {name}: no such config.{hint} Configs: "
-        f"{', '.join(names())}; or give the path of your own file.")
+      f"--config {name}: no such config.{hint} Configs: "
+      f"{', '.join(names())}; or give the path of your own file."
+    )
   if not isinstance(config, config_lib.Config):
     raise config_lib.ConfigError(
-        f"{path}: expected a module-level CONFIG of type agents.config.Config,"
-        f" such as `CONFIG = default.CONFIG.override({{'env.id': ...}})`.")
+      f"{path}: expected a module-level CONFIG of type agents.config.Config,"
+      f" such as `CONFIG = default.CONFIG.override({{'env.id': ...}})`."
+    )
   return name, config

@@ -8,7 +8,8 @@ linear schedule reached 1660.
 
 from agents.configs import short_segments
 
-CONFIG = short_segments.CONFIG.override({
-    "env.id": "Ant-v5", "algorithm.lr_schedule": "kl_adaptive"})
+CONFIG = short_segments.CONFIG.override(
+  {"env.id": "Ant-v5", "algorithm.lr_schedule": "kl_adaptive"}
+)
 
 EXPECTED = dict(score=3361, std=330, seeds=5, minutes=3.1)

@@ -10,10 +10,10 @@ Needs `pip install 'batched-ppo[atari]'`.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.kwargs": {"frameskip": 1, "repeat_action_probability": 0.0},
-    "env.wrappers": [{"AtariPreprocessing": {
-        "noop_max": 30, "frame_skip": 4, "screen_size": 84}}],
+    "env.wrappers": [{"AtariPreprocessing": {"noop_max": 30, "frame_skip": 4, "screen_size": 84}}],
     "env.max_length": 27_000,  # 108,000 frames, or half an hour of play.
     "steps": 10_000_000,
     "num_envs": 8,
@@ -28,4 +28,5 @@ CONFIG = default.CONFIG.override({
     "algorithm.normalize_observ": False,
     "algorithm.reward_scale": "none",
     "algorithm.reward_clip": 1.0,
-})
+  }
+)

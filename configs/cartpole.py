@@ -6,12 +6,14 @@ so the learning rate can be high.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.id": "CartPole-v1",
     "steps": 100_000,
     "num_envs": 16,
     "algorithm.segment_length": 64,
     "algorithm.learning_rate": 1e-3,
-})
+  }
+)
 
 EXPECTED = dict(score=500, std=0, seeds=5, minutes=0.2)

@@ -10,7 +10,8 @@ score ends after 512,000 steps. Until then, only evaluations show progress.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.id": "HalfCheetah-v5",
     "num_envs": 512,
     "algorithm.segment_length": 4,
@@ -19,6 +20,7 @@ CONFIG = default.CONFIG.override({
     "algorithm.learning_rate": 8e-4,
     "algorithm.gae_lambda": 0.98,
     "algorithm.normalize_advantage": False,
-})
+  }
+)
 
 EXPECTED = dict(score=7418, std=631, seeds=5, minutes=0.9)

@@ -2,5 +2,4 @@
 
 from agents.configs import dm_control
 
-CONFIG = dm_control.CONFIG.override({
-    "env.id": "dm_control/cartpole-swingup-v0"})
+CONFIG = dm_control.CONFIG.override({"env.id": "dm_control/cartpole-swingup-v0"})

@@ -2,5 +2,4 @@
 
 from agents.configs import dm_control
 
-CONFIG = dm_control.CONFIG.override({
-    "env.id": "dm_control/humanoid-stand-v0", "steps": 10_000_000})
+CONFIG = dm_control.CONFIG.override({"env.id": "dm_control/humanoid-stand-v0", "steps": 10_000_000})

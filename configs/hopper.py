@@ -7,7 +7,6 @@ seeds was 3148.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
-    "env.id": "Hopper-v5", "algorithm.normalize_advantage": False})
+CONFIG = default.CONFIG.override({"env.id": "Hopper-v5", "algorithm.normalize_advantage": False})
 
 EXPECTED = dict(score=3084, std=629, seeds=5, minutes=1.8)

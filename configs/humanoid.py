@@ -9,7 +9,8 @@ was copied from the config of Ant without further trials.
 
 from agents.configs import short_segments
 
-CONFIG = short_segments.CONFIG.override({
-    "env.id": "Humanoid-v5", "algorithm.lr_schedule": "kl_adaptive"})
+CONFIG = short_segments.CONFIG.override(
+  {"env.id": "Humanoid-v5", "algorithm.lr_schedule": "kl_adaptive"}
+)
 
 EXPECTED = dict(score=3007, std=2157, seeds=5, minutes=3.8)

@@ -2,5 +2,6 @@
 
 from agents.configs import short_segments
 
-CONFIG = short_segments.CONFIG.override({
-    "env.id": "HumanoidStandup-v5", "algorithm.lr_schedule": "kl_adaptive"})
+CONFIG = short_segments.CONFIG.override(
+  {"env.id": "HumanoidStandup-v5", "algorithm.lr_schedule": "kl_adaptive"}
+)

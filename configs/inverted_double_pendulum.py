@@ -8,13 +8,15 @@ rate that keeps the KL divergence constant, and an entropy bonus.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.id": "InvertedDoublePendulum-v5",
     "algorithm.segment_length": 128,
     "algorithm.minibatch_size": 256,
     "algorithm.entropy_coef": 0.003,
     "algorithm.normalize_observ": False,
     "algorithm.lr_schedule": "kl_adaptive",
-})
+  }
+)
 
 EXPECTED = dict(score=9356, std=8, seeds=5, minutes=1.3)

@@ -6,13 +6,15 @@ sufficient, so the learning rate is higher.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.id": "Pendulum-v1",
     "steps": 300_000,
     "num_envs": 16,
     "algorithm.segment_length": 128,
     "algorithm.learning_rate": 1e-3,
     "algorithm.discount": 0.95,
-})
+  }
+)
 
 EXPECTED = dict(score=-165, std=10, seeds=5, minutes=0.3)

@@ -9,13 +9,14 @@ Needs `pip install 'batched-ppo[pixels]'`.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.id": "CartPole-v1",
     "env.kwargs": {"render_mode": "rgb_array"},
     "env.wrappers": [
-        {"AddRenderObservation": {"render_only": True}},
-        {"GrayscaleObservation": {}},
-        {"ResizeObservation": {"shape": [84, 84]}},
+      {"AddRenderObservation": {"render_only": True}},
+      {"GrayscaleObservation": {}},
+      {"ResizeObservation": {"shape": [84, 84]}},
     ],
     "steps": 300_000,
     "num_envs": 16,
@@ -24,4 +25,5 @@ CONFIG = default.CONFIG.override({
     "algorithm.update_epochs": 4,
     "algorithm.minibatch_size": 256,
     "algorithm.normalize_observ": False,
-})
+  }
+)

@@ -9,13 +9,15 @@ each).
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.id": "Reacher-v5",
     "algorithm.minibatch_size": 32,
     "algorithm.discount": 0.985,
     "algorithm.gae_lambda": 1.0,
     "algorithm.normalize_advantage": False,
     "network.init_std": 0.3,
-})
+  }
+)
 
 EXPECTED = dict(score=-3.5, std=0.2, seeds=5, minutes=1.1)

@@ -11,8 +11,6 @@ and Walker2d, which fall during learning, became less reliable.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
-    "num_envs": 128,
-    "algorithm.segment_length": 16,
-    "algorithm.learning_rate": 4.5e-4,
-})
+CONFIG = default.CONFIG.override(
+  {"num_envs": 128, "algorithm.segment_length": 16, "algorithm.learning_rate": 4.5e-4}
+)

@@ -8,7 +8,8 @@ With a discount of 0.9999, some seeds do not learn to swim.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
+CONFIG = default.CONFIG.override(
+  {
     "env.id": "Swimmer-v5",
     "num_envs": 16,
     "algorithm.segment_length": 256,
@@ -16,6 +17,7 @@ CONFIG = default.CONFIG.override({
     "algorithm.learning_rate": 6e-4,
     "algorithm.discount": 0.999,
     "algorithm.gae_lambda": 0.98,
-})
+  }
+)
 
 EXPECTED = dict(score=336, std=32, seeds=5, minutes=1.9)

@@ -7,7 +7,6 @@ reached 3400 +- 684.
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
-    "env.id": "Walker2d-v5", "algorithm.lr_schedule": "kl_adaptive"})
+CONFIG = default.CONFIG.override({"env.id": "Walker2d-v5", "algorithm.lr_schedule": "kl_adaptive"})
 
 EXPECTED = dict(score=3500, std=1207, seeds=5, minutes=2.0)

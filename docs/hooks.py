@@ -11,15 +11,14 @@ import posixpath
 import re
 
 _ROOT = pathlib.Path(__file__).parents[1]
-_SECTIONS = {"Config": "", "Env": "env.", "Algorithm": "algorithm.",
-             "Network": "network."}
+_SECTIONS = {"Config": "", "Env": "env.", "Algorithm": "algorithm.", "Network": "network."}
 _SOURCE_LINK = re.compile(
-    r"\[([^\]]*)\]\((?:\.\./)+((?:\.ci|agents|benchmarks|configs|tests)/[^)]*)"
-    r"\)")
+  r"\[([^\]]*)\]\((?:\.\./)+((?:\.ci|agents|benchmarks|configs|tests)/[^)]*)"
+  r"\)"
+)
 
 
-_EQUATION = re.compile(
-    r'(<(span|div) class="arithmatex">)\\([(\[])(.*?)\\[)\]]</\2>', re.DOTALL)
+_EQUATION = re.compile(r'(<(span|div) class="arithmatex">)\\([(\[])(.*?)\\[)\]]</\2>', re.DOTALL)
 
 
 def modules() -> list[str]:
@@ -34,19 +33,19 @@ def modules() -> list[str]:
 def on_files(files, config):
   """Adds one page per module, and a page with links to all of them."""
   from mkdocs.structure import files as files_lib
+
   lines = ["# API\n", "This page lists all modules of the package.\n"]
-  for package, names in itertools.groupby(
-      sorted(modules(), key=_package), _package):
+  for package, names in itertools.groupby(sorted(modules(), key=_package), _package):
     lines.append(f"\n## `{package}`\n")
     for name in names:
       path = _ROOT / (name.replace(".", "/") + ".py")
       text = ast.get_docstring(ast.parse(path.read_text())) or ""
       summary = " ".join(text.partition("\n\n")[0].split())
       lines.append(f"- [`{name}`]({name}.md): {summary}")
-      files.append(files_lib.File.generated(
-          config, f"api/{name}.md", content=f"# {name}\n\n::: {name}\n"))
-  files.append(files_lib.File.generated(
-      config, "api/index.md", content="\n".join(lines) + "\n"))
+      files.append(
+        files_lib.File.generated(config, f"api/{name}.md", content=f"# {name}\n\n::: {name}\n")
+      )
+  files.append(files_lib.File.generated(config, "api/index.md", content="\n".join(lines) + "\n"))
   return files
 
 
@@ -58,24 +57,28 @@ def on_page_markdown(markdown, page, config, files):
   """Replaces links to source files by links to the API, or by plain text."""
   known = set(modules())
   folder = posixpath.dirname(page.file.src_uri)
+
   def replace(match):
     text, path = match.groups()
     name = path.removesuffix(".py").replace("/", ".")
     if name not in known:
       return text
     return f"[{text}]({posixpath.relpath(f'api/{name}.md', folder or '.')})"
+
   return _SOURCE_LINK.sub(replace, markdown)
 
 
 def on_page_content(html_text, page, config, files):
   """Converts equations from LaTeX to MathML, which browsers show themselves."""
   from latex2mathml import converter
+
   def replace(match):
     _, tag, opening, latex = match.groups()
     display = "block" if opening == "[" else "inline"
     mathml = converter.convert(html.unescape(latex).strip(), display=display)
     style = ' style="overflow-x: auto"' if display == "block" else ""
     return f"<{tag}{style}>{mathml}</{tag}>"
+
   return _EQUATION.sub(replace, html_text)
 
 
@@ -85,20 +88,22 @@ def configuration() -> str:
   lines = source.splitlines()
   body = ast.parse(source).body
   classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-  aliases = {node.targets[0].id: node.value for node in body
-             if isinstance(node, ast.Assign)
-             and isinstance(node.targets[0], ast.Name)}
+  aliases = {
+    node.targets[0].id: node.value
+    for node in body
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+  }
   page = [
-      "# Settings", "",
-      "This page lists every setting with its type and default.",
-      "`--set KEY=VALUE` changes a setting, and `--print_config` prints all "
-      "values of a config with",
-      "their origin. `python docs/hooks.py` generates this page from",
-      "[`agents/config.py`](../agents/config.py)."]
+    "# Settings",
+    "",
+    "This page lists every setting with its type and default.",
+    "`--set KEY=VALUE` changes a setting, and `--print_config` prints all values of a config with",
+    "their origin. `python docs/hooks.py` generates this page from",
+    "[`agents/config.py`](../agents/config.py).",
+  ]
   for name, prefix in _SECTIONS.items():
     title = f"`{prefix.rstrip('.')}`" if prefix else "Run"
-    page += ["", f"## {title}", "",
-             "| setting | type | default | meaning |", "|---|---|---|---|"]
+    page += ["", f"## {title}", "", "| setting | type | default | meaning |", "|---|---|---|---|"]
     for field in classes[name].body:
       if not isinstance(field, ast.AnnAssign):
         continue
@@ -110,8 +115,9 @@ def configuration() -> str:
       if key in ("env", "algorithm", "network") and not prefix:
         continue
       page.append(
-          f"| `{prefix}{key}` | `{_type(field.annotation, aliases)}` | "
-          f"`{_default(field.value)}` | {_cell(' '.join(comment))} |")
+        f"| `{prefix}{key}` | `{_type(field.annotation, aliases)}` | "
+        f"`{_default(field.value)}` | {_cell(' '.join(comment))} |"
+      )
   return "\n".join(page) + "\n"
 
 

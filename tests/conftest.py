@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Hides GPUs from this process and from the processes that it starts.
@@ -31,8 +31,11 @@ def _children() -> set[int]:
   """Returns the ids of child processes, except `multiprocessing`'s own ones."""
   with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as file:
     pids = [int(pid) for pid in file.read().split()]
-  return {pid for pid in pids if b"from multiprocessing." not in pathlib.Path(
-      f"/proc/{pid}/cmdline").read_bytes()}
+  return {
+    pid
+    for pid in pids
+    if b"from multiprocessing." not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+  }
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +60,8 @@ def separate_records(tmp_path_factory):
 def eagerly():
   """Runs functions eagerly, because compilation would take most of the time."""
   # TensorFlow must be imported after this module has set the variables above.
-  from tests import modes
+  from tests.support import modes
+
   with modes.functions_run_eagerly():
     yield
 
@@ -86,7 +90,8 @@ def _finish(tmp_path_factory, name, args, steps):
       time.sleep(0.1)
   else:
     process = command.start_interpreter(
-        "train.py", *args, "--steps", steps, "--logdir", logdir, cwd=cwd)
+      "train.py", *args, "--steps", steps, "--logdir", logdir, cwd=cwd
+    )
     output, _ = process.communicate(timeout=600)
     part = result.with_suffix(".part")
     part.write_text(json.dumps([process.returncode, output]))
@@ -99,12 +104,10 @@ def _finish(tmp_path_factory, name, args, steps):
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
   """Returns run folder, output and current folder of a short run."""
-  return _finish(
-      tmp_path_factory, "finished", command.SMALL, command.SMALL_STEPS)
+  return _finish(tmp_path_factory, "finished", command.SMALL, command.SMALL_STEPS)
 
 
 @pytest.fixture(scope="session")
 def finished_paper(tmp_path_factory):
   """Returns run folder, output and current folder of a `--preset paper` run."""
-  return _finish(
-      tmp_path_factory, "paper", command.PAPER, command.PAPER_STEPS)
+  return _finish(tmp_path_factory, "paper", command.PAPER, command.PAPER_STEPS)

@@ -8,17 +8,20 @@ import numpy as np
 from gymnasium import spaces
 
 SPACES: dict[str, gymnasium.Space] = {
-    "box": spaces.Box(-1, 1, (2,)),
-    "discrete": spaces.Discrete(4, start=2),
-    "multi_discrete": spaces.MultiDiscrete([2, 5]),
-    "multi_binary": spaces.MultiBinary(3),
-    "dict": spaces.Dict({
-        "where": spaces.Box(-1, 1, (2,)), "what": spaces.Discrete(3)}),
-    "tuple": spaces.Tuple((spaces.Discrete(2), spaces.MultiBinary(2))),
-    "nested": spaces.Dict({
-        "head": spaces.Box(-1, 1, (1,)),
-        "arms": spaces.Tuple((spaces.Discrete(3), spaces.Dict({
-            "left": spaces.MultiDiscrete([2, 3])})))}),
+  "box": spaces.Box(-1, 1, (2,)),
+  "discrete": spaces.Discrete(4, start=2),
+  "multi_discrete": spaces.MultiDiscrete([2, 5]),
+  "multi_binary": spaces.MultiBinary(3),
+  "dict": spaces.Dict({"where": spaces.Box(-1, 1, (2,)), "what": spaces.Discrete(3)}),
+  "tuple": spaces.Tuple((spaces.Discrete(2), spaces.MultiBinary(2))),
+  "nested": spaces.Dict(
+    {
+      "head": spaces.Box(-1, 1, (1,)),
+      "arms": spaces.Tuple(
+        (spaces.Discrete(3), spaces.Dict({"left": spaces.MultiDiscrete([2, 3])}))
+      ),
+    }
+  ),
 }
 
 
@@ -38,8 +41,7 @@ class Echo(gymnasium.Env):
     self.action_space = copy.deepcopy(SPACES[space])
     self._length = length
 
-  def reset(self, *, seed: int | None = None, options: dict | None = None
-            ) -> tuple[Any, dict]:
+  def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
     super().reset(seed=seed)
     if seed is not None:
       self.observation_space.seed(seed)
@@ -59,11 +61,11 @@ class Echo(gymnasium.Env):
 def similarity(space: gymnasium.Space, one: Any, other: Any) -> float:
   """Returns the similarity of two values of a space; 1 for equal values."""
   if isinstance(space, spaces.Dict):
-    return float(np.mean([similarity(subspace, one[key], other[key])
-                          for key, subspace in space.items()]))
+    return float(
+      np.mean([similarity(subspace, one[key], other[key]) for key, subspace in space.items()])
+    )
   if isinstance(space, spaces.Tuple):
-    return float(np.mean([
-        similarity(*parts) for parts in zip(space.spaces, one, other)]))
+    return float(np.mean([similarity(*parts) for parts in zip(space.spaces, one, other)]))
   if isinstance(space, spaces.Box):
     return 1 - float(np.mean(np.abs(np.subtract(one, other))))
   return float(np.mean(np.equal(one, other)))

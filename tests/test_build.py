@@ -11,7 +11,7 @@ import pytest
 from agents import build, configs
 from agents import config as config_lib
 from agents.environments.workers import pool
-from tests import command, config_fixtures
+from tests.support import command, config_fixtures
 from tests.training import scored
 
 # Script that prints the memory of its process in MB after each epoch.
@@ -37,15 +37,21 @@ with pool.WorkerPool(2) as workers:
 
 # `test_one_graph.py` builds the trainers of all configs.
 @pytest.mark.parametrize(
-    "name", ["pendulum", *(
-        pytest.param(name, marks=pytest.mark.slow) for name in (
-            "breakout", "cartpole", "pixel_cartpole", "walker"))])
+  "name",
+  [
+    "pendulum",
+    *(
+      pytest.param(name, marks=pytest.mark.slow)
+      for name in ("breakout", "cartpole", "pixel_cartpole", "walker")
+    ),
+  ],
+)
 def test_new_trainer_has_the_state_of_all_components(name):
   config = config_fixtures.config(name)
   size = 2 * config.algorithm.segment_length
-  trainer = build.trainer(config.override({
-      "num_envs": 2, "eval_episodes": 2, "algorithm.minibatch_size": size}),
-                          None)
+  trainer = build.trainer(
+    config.override({"num_envs": 2, "eval_episodes": 2, "algorithm.minibatch_size": size}), None
+  )
   trainer.start()
   state = trainer.state()
   trainer.close()
@@ -54,21 +60,31 @@ def test_new_trainer_has_the_state_of_all_components(name):
   assert "variable/value/output/kernel" in state
 
 
-@pytest.mark.parametrize("changes, gpu_is_faster", [
-    ({}, False), ({"network.policy_layers": [512, 256, 128]}, False),
-    ({"algorithm.minibatch_size": 2048,
-      "algorithm.recompute_advantages": False,
-      "network.policy_layers": [1024, 1024],
-      "network.value_layers": [1024, 1024]}, True)])
+@pytest.mark.parametrize(
+  "changes, gpu_is_faster",
+  [
+    ({}, False),
+    ({"network.policy_layers": [512, 256, 128]}, False),
+    (
+      {
+        "algorithm.minibatch_size": 2048,
+        "algorithm.recompute_advantages": False,
+        "network.policy_layers": [1024, 1024],
+        "network.value_layers": [1024, 1024],
+      },
+      True,
+    ),
+  ],
+)
 @pytest.mark.parametrize("device", ["auto", "cpu", "gpu"])
 def test_learning_device_depends_on_setting_and_update_size(
-    device, changes, gpu_is_faster, monkeypatch):
+  device, changes, gpu_is_faster, monkeypatch
+):
   space = gymnasium.spaces.Box(-1, 1, [17])
   _, config = configs.load("cheetah")
   config = config.override({**changes, "device": device})
   assert build.learning_device(config, space) == "CPU:0"  # There is no GPU.
-  monkeypatch.setattr(
-      build.tf.config, "list_physical_devices", lambda kind: [kind])
+  monkeypatch.setattr(build.tf.config, "list_physical_devices", lambda kind: [kind])
   use_gpu = device == "gpu" or (device == "auto" and gpu_is_faster)
   expected = "GPU:0" if use_gpu else "CPU:0"
   assert build.learning_device(config, space) == expected
@@ -78,40 +94,47 @@ def test_learning_device_depends_on_setting_and_update_size(
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_process_memory_grows_at_most_two_percent_over_200_epochs():
   done = subprocess.run(
-      [sys.executable, "-c", _EPOCHS], cwd=command.ROOT, check=True,
-      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    [sys.executable, "-c", _EPOCHS],
+    cwd=command.ROOT,
+    check=True,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+    text=True,
+  )
   used = [float(line) for line in done.stdout.split()]
   assert max(used[30:]) <= 1.02 * used[29]
 
 
 def _pendulums(workers=None, **changes):
   """Returns a trainer with batches of 50 steps of 4 pendulums."""
-  config = configs.load("pendulum")[1].override({
-      "num_envs": 4, "algorithm.segment_length": 50,
-      "algorithm.minibatch_size": 200, "algorithm.update_epochs": 1,
-      "eval_episodes": 1, **changes})
+  config = configs.load("pendulum")[1].override(
+    {
+      "num_envs": 4,
+      "algorithm.segment_length": 50,
+      "algorithm.minibatch_size": 200,
+      "algorithm.update_epochs": 1,
+      "eval_episodes": 1,
+      **changes,
+    }
+  )
   return build.trainer(config, workers)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("stagger, lengths", [
-    (True, [[50], [100], [150], [200], [200]]),
-    (False, [[], [], [], [200] * 4, []])])
-def test_stagger_truncates_first_episodes_at_different_lengths(
-    stagger, lengths):
+@pytest.mark.parametrize(
+  "stagger, lengths",
+  [(True, [[50], [100], [150], [200], [200]]), (False, [[], [], [], [200] * 4, []])],
+)
+def test_stagger_truncates_first_episodes_at_different_lengths(stagger, lengths):
   trainer = _pendulums(stagger=stagger)
   trainer.start()
   epochs = [trainer.epoch(0.0) for _ in lengths]
-  assert [[episode.length for episode in epoch.episodes]
-          for epoch in epochs] == lengths
+  assert [[episode.length for episode in epoch.episodes] for epoch in epochs] == lengths
   # Truncated first episodes are not reported as scores.
-  assert {length for epoch in epochs
-          for length in scored.lengths(epoch)} == {200}
-  assert sum(len(scored.scores(epoch)) for epoch in epochs) == (
-      2 if stagger else 4)
-  assert sum(len(scored.reward_parts(epoch)) for epoch in epochs) == (
-      2 if stagger else 4)
+  assert {length for epoch in epochs for length in scored.lengths(epoch)} == {200}
+  assert sum(len(scored.scores(epoch)) for epoch in epochs) == (2 if stagger else 4)
+  assert sum(len(scored.reward_parts(epoch)) for epoch in epochs) == (2 if stagger else 4)
 
 
 @pytest.mark.slow
@@ -142,17 +165,31 @@ def test_truncated_first_episodes_are_equal_with_and_without_workers():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changes, score", [
+@pytest.mark.parametrize(
+  "changes, score",
+  [
     ({"network.action_distribution": "beta"}, 0.6),
     ({"network.action_distribution": "squashed_gaussian"}, 0.7),
-    ({"network.action_distribution": "squashed_gaussian",
-      "network.state_dependent_std": True}, 0.7)])
+    (
+      {"network.action_distribution": "squashed_gaussian", "network.state_dependent_std": True},
+      0.7,
+    ),
+  ],
+)
 def test_bounded_distributions_learn_to_follow_a_target(changes, score):
-  config = config_lib.Config().override({
-      "env.id": "tests.toy:Target", "num_envs": 16, "eval_episodes": 1,
-      "algorithm.segment_length": 20, "algorithm.minibatch_size": 80,
-      "algorithm.learning_rate": 3e-3, "network.policy_layers": [16],
-      "network.value_layers": [16], **changes})
+  config = config_lib.Config().override(
+    {
+      "env.id": "tests.toy:Target",
+      "num_envs": 16,
+      "eval_episodes": 1,
+      "algorithm.segment_length": 20,
+      "algorithm.minibatch_size": 80,
+      "algorithm.learning_rate": 3e-3,
+      "network.policy_layers": [16],
+      "network.value_layers": [16],
+      **changes,
+    }
+  )
   trainer = build.trainer(config, None)
   trainer.start()
   epochs = [trainer.epoch(0.0) for _ in range(15)]
@@ -184,10 +221,15 @@ def _train(trainer, config):
 @pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_training_with_composite_spaces_continues_from_a_checkpoint():
-  with _trainer(**{
-      "env.id": "tests.echo:Echo", "env.kwargs": {"space": "nested"},
-      "num_envs": 4, "algorithm.minibatch_size": 32,
-      "algorithm.update_epochs": 1}) as (trainer, _):
+  with _trainer(
+    **{
+      "env.id": "tests.echo:Echo",
+      "env.kwargs": {"space": "nested"},
+      "num_envs": 4,
+      "algorithm.minibatch_size": 32,
+      "algorithm.update_epochs": 1,
+    }
+  ) as (trainer, _):
     trainer.epoch(0.0)
     saved = trainer.state()
     trainer.epoch(0.5)
@@ -200,33 +242,43 @@ def test_training_with_composite_spaces_continues_from_a_checkpoint():
 
 @pytest.mark.slow
 def test_training_solves_a_task_with_composite_actions():
-  with _trainer(**{
-      "env.id": "tests.echo:Echo", "env.kwargs": {"space": "nested"},
-      "num_envs": 16, "algorithm.segment_length": 64, "steps": 30_000,
-      "algorithm.learning_rate": 1e-3}) as (trainer, config):
+  with _trainer(
+    **{
+      "env.id": "tests.echo:Echo",
+      "env.kwargs": {"space": "nested"},
+      "num_envs": 16,
+      "algorithm.segment_length": 64,
+      "steps": 30_000,
+      "algorithm.learning_rate": 1e-3,
+    }
+  ) as (trainer, config):
     # The maximum return is 20.
     assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12
     assert _train(trainer, config) > 18
 
 
 _IMAGES = {
-    "env.id": "tests.toy:Flash", "num_envs": 8, "network.frame_stack": 2,
-    "algorithm.segment_length": 16, "algorithm.minibatch_size": 64,
-    "algorithm.update_epochs": 4, "algorithm.learning_rate": 1e-3}
+  "env.id": "tests.toy:Flash",
+  "num_envs": 8,
+  "network.frame_stack": 2,
+  "algorithm.segment_length": 16,
+  "algorithm.minibatch_size": 64,
+  "algorithm.update_epochs": 4,
+  "algorithm.learning_rate": 1e-3,
+}
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("share_core, stack", [
-    (True, 1), (False, 2)])
+@pytest.mark.parametrize("share_core, stack", [(True, 1), (False, 2)])
 @pytest.mark.slow
-def test_an_update_changes_the_convolutions_of_policy_and_value(
-    share_core, stack):
-  with _trainer(**{**_IMAGES, "network.share_core": share_core,
-                   "network.frame_stack": stack}) as (trainer, _):
+def test_an_update_changes_the_convolutions_of_policy_and_value(share_core, stack):
+  with _trainer(**{**_IMAGES, "network.share_core": share_core, "network.frame_stack": stack}) as (
+    trainer,
+    _,
+  ):
     before = trainer.state()
     trainer.epoch(0.0)
-    kernels = [name for name in before if name.endswith("conv_0/kernel")
-               and "adam" not in name]
+    kernels = [name for name in before if name.endswith("conv_0/kernel") and "adam" not in name]
     assert len(kernels) == (1 if share_core else 2)
     for name in kernels:
       assert (before[name] != trainer.state()[name]).any()

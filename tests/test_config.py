@@ -1,5 +1,6 @@
 """Configs are plain data, and their constructors reject invalid settings."""
 
+import copy
 import dataclasses
 import math
 import threading
@@ -22,6 +23,79 @@ _KEYS = """
     network.init_std""".split()
 
 
+# Almost all settings, with values that differ from the default.
+_CHANGES = {
+  "env.id": "Ant-v5",
+  "env.kwargs": {"a": 1, "b": [1.5, None], "c": {}},
+  "env.max_length": 7,
+  "env.action_repeat": 2,
+  "env.random_start": 3,
+  "env.frame_delta": True,
+  "env.wrappers": [{"A": {"b": [1, 2]}}, {"module:C": {}}],
+  "env.backend": "envpool",
+  "algorithm.type": "module:D",
+  "algorithm.kwargs": {"d": 1},
+  "algorithm.segment_length": None,
+  "algorithm.update_every": 9,
+  "algorithm.update_epochs": 3,
+  "algorithm.minibatch_size": None,
+  "algorithm.adam_epsilon": 1e-7,
+  "algorithm.learning_rate": 1e-5,
+  "algorithm.lr_schedule": "constant",
+  "algorithm.kl_target": 0.02,
+  "algorithm.discount": 0.5,
+  "algorithm.gae_lambda": 0.25,
+  "algorithm.recompute_advantages": False,
+  "algorithm.bootstrap_truncation": False,
+  "algorithm.clip_ratio": None,
+  "algorithm.kl_penalty": 0.25,
+  "algorithm.kl_penalty_factor": 3.0,
+  "algorithm.kl_cutoff_factor": 4.0,
+  "algorithm.kl_cutoff_coef": 125.0,
+  "algorithm.value_coef": 0.75,
+  "algorithm.value_clip": 0.375,
+  "algorithm.entropy_coef": 1e-3,
+  "algorithm.max_grad_norm": None,
+  "algorithm.normalize_advantage": False,
+  "algorithm.normalize_observ": False,
+  "algorithm.observ_clip": 4.5,
+  "algorithm.reward_scale": "none",
+  "algorithm.reward_clip": 6.5,
+  "network.hidden": "module:E",
+  "network.hidden_kwargs": {"e": [2]},
+  "network.policy_layers": [3, 4, 5],
+  "network.value_layers": [],
+  "network.activation": "elu",
+  "network.conv": "impala",
+  "network.action_distribution": "beta",
+  "network.mean_activation": "tanh",
+  "network.state_dependent_std": True,
+  "network.initializer": "glorot",
+  "network.init_output_factor": 0.5,
+  "network.init_std": 0.125,
+  "network.recurrent_units": 7,
+  "network.share_core": False,
+  "steps": 12,
+  "extended_from": [6],
+  "seed": 13,
+  "num_envs": 8,
+  "num_workers": 2,
+  "env_processes": False,
+  "on_env_error": "raise",
+  "env_timeout": 7.5,
+  "max_env_restarts": 6,
+  "stagger": False,
+  "device": "cpu",
+  "eager": True,
+  "report_every": 3,
+  "eval_every": 4,
+  "eval_episodes": 5,
+  "checkpoint_every": 6,
+  "histograms": False,
+  "video_every": 5,
+}
+
+
 def _look_up(data, key):
   for part in key.split("."):
     data = data[part]
@@ -40,40 +114,7 @@ def _leaves(data, prefix=""):
 @pytest.fixture
 def config():
   """Returns a config in which almost all settings differ from the default."""
-  return config_lib.Config().override({
-      "env.id": "Ant-v5", "env.kwargs": {"a": 1, "b": [1.5, None], "c": {}},
-      "env.max_length": 7, "env.action_repeat": 2, "env.random_start": 3,
-      "env.frame_delta": True,
-      "env.wrappers": [{"A": {"b": [1, 2]}}, {"module:C": {}}],
-      "env.backend": "envpool", "algorithm.type": "module:D",
-      "algorithm.kwargs": {"d": 1}, "algorithm.segment_length": None,
-      "algorithm.update_every": 9, "algorithm.update_epochs": 3,
-      "algorithm.minibatch_size": None, "algorithm.adam_epsilon": 1e-7,
-      "algorithm.learning_rate": 1e-5, "algorithm.lr_schedule": "constant",
-      "algorithm.kl_target": 0.02, "algorithm.discount": 0.5,
-      "algorithm.gae_lambda": 0.25, "algorithm.recompute_advantages": False,
-      "algorithm.bootstrap_truncation": False, "algorithm.clip_ratio": None,
-      "algorithm.kl_penalty": 0.25, "algorithm.kl_penalty_factor": 3.0,
-      "algorithm.kl_cutoff_factor": 4.0, "algorithm.kl_cutoff_coef": 125.0,
-      "algorithm.value_coef": 0.75, "algorithm.value_clip": 0.375,
-      "algorithm.entropy_coef": 1e-3, "algorithm.max_grad_norm": None,
-      "algorithm.normalize_advantage": False,
-      "algorithm.normalize_observ": False, "algorithm.observ_clip": 4.5,
-      "algorithm.reward_scale": "none", "algorithm.reward_clip": 6.5,
-      "network.hidden": "module:E", "network.hidden_kwargs": {"e": [2]},
-      "network.policy_layers": [3, 4, 5], "network.value_layers": [],
-      "network.activation": "elu", "network.conv": "impala",
-      "network.action_distribution": "beta",
-      "network.mean_activation": "tanh", "network.state_dependent_std": True,
-      "network.initializer": "glorot", "network.init_output_factor": 0.5,
-      "network.init_std": 0.125, "network.recurrent_units": 7,
-      "network.share_core": False, "steps": 12, "extended_from": [6],
-      "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
-      "on_env_error": "raise", "env_timeout": 7.5, "max_env_restarts": 6,
-      "stagger": False,
-      "device": "cpu", "eager": True, "report_every": 3, "eval_every": 4,
-      "eval_episodes": 5, "checkpoint_every": 6, "histograms": False,
-      "video_every": 5})
+  return config_lib.Config().override(copy.deepcopy(_CHANGES))
 
 
 @pytest.mark.parametrize("key", _KEYS)
@@ -83,33 +124,31 @@ def test_public_keys_exist(key):
 
 def test_fixture_differs_from_the_default_in_all_but_three_settings(config):
   default = config_parsing.to_data(config_lib.Config())
-  same = [key for key, value in _leaves(default)
-          if _look_up(config_parsing.to_data(config), key) == value]
+  same = [
+    key for key, value in _leaves(default) if _look_up(config_parsing.to_data(config), key) == value
+  ]
   # These three settings need segments or PPO, which the fixture does not have.
   assert same == ["network.frame_stack", "network.recurrent", "data_parallel"]
 
 
-@pytest.mark.parametrize("changes", [
-    {"network.frame_stack": 4}, {"network.recurrent": "lstm"}])
+@pytest.mark.parametrize("changes", [{"network.frame_stack": 4}, {"network.recurrent": "lstm"}])
 def test_frame_stacks_and_recurrent_networks_round_trip(changes):
   config = config_lib.Config().override(changes)
   assert config != config_lib.Config()
   assert config_lib.from_data(config_parsing.to_data(config)) == config
 
 
-@pytest.mark.parametrize("changes", [
-    {"network.frame_stack": 4}, {"network.recurrent": "gru"}])
+@pytest.mark.parametrize("changes", [{"network.frame_stack": 4}, {"network.recurrent": "gru"}])
 def test_frame_stacks_and_recurrent_networks_need_segments(changes):
   with pytest.raises(config_lib.ConfigError, match="segment_length"):
-    config_lib.Config().override({
-        **changes, "algorithm.segment_length": None,
-        "algorithm.update_every": 64})
+    config_lib.Config().override(
+      {**changes, "algorithm.segment_length": None, "algorithm.update_every": 64}
+    )
 
 
 def test_minibatches_of_recurrent_policies_consist_of_whole_segments():
   with pytest.raises(config_lib.ConfigError, match="multiple of segment_len"):
-    config_lib.Config().override({
-        "network.recurrent": "gru", "algorithm.minibatch_size": 16})
+    config_lib.Config().override({"network.recurrent": "gru", "algorithm.minibatch_size": 16})
 
 
 # Conversion to data or text, and back.
@@ -129,9 +168,10 @@ def test_configs_round_trip_through_data_and_yaml(config):
 
 def test_data_contains_all_fields_as_plain_copies(config):
   data = config_parsing.to_data(config)
+
   def check_fields(dataclass, section):
-    assert list(section) == [
-        field.name for field in dataclasses.fields(dataclass)]
+    assert list(section) == [field.name for field in dataclasses.fields(dataclass)]
+
   check_fields(config_lib.Config, data)
   check_fields(config_lib.Env, data["env"])
   check_fields(config_lib.Algorithm, data["algorithm"])
@@ -154,10 +194,21 @@ def test_configs_are_frozen(config):
       setattr(part, field, None)
 
 
-@pytest.mark.parametrize("value", [
-    len, object(), np.float64(1.5), np.arange(3), {1, 2}, b"bytes", 1j,
-    {(1, 2): 3}, threading.Lock()],
-                         ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+  "value",
+  [
+    len,
+    object(),
+    np.float64(1.5),
+    np.arange(3),
+    {1, 2},
+    b"bytes",
+    1j,
+    {(1, 2): 3},
+    threading.Lock(),
+  ],
+  ids=lambda value: type(value).__name__,
+)
 def test_values_that_are_not_plain_data_are_rejected(value):
   config = config_lib.Config(env=config_lib.Env("Ant-v5", {"value": value}))
   with pytest.raises(config_lib.ConfigError, match="plain data"):
@@ -172,10 +223,24 @@ def test_loading_executes_no_code(tmp_path):
   assert not path.exists()
 
 
-@pytest.mark.parametrize("text", [
-    "", "[]", "steps", "env: [", "env: 3", "steps: 1\n steps: 2", "3: 4",
-    "!!int ''", "!!bool x", "!!timestamp x", "a: &a 3\nsteps: *a",
-    "[" * 1000, "env: {id: x, kwargs: {day: 2020-01-01}}"])
+@pytest.mark.parametrize(
+  "text",
+  [
+    "",
+    "[]",
+    "steps",
+    "env: [",
+    "env: 3",
+    "steps: 1\n steps: 2",
+    "3: 4",
+    "!!int ''",
+    "!!bool x",
+    "!!timestamp x",
+    "a: &a 3\nsteps: *a",
+    "[" * 1000,
+    "env: {id: x, kwargs: {day: 2020-01-01}}",
+  ],
+)
 def test_loading_errors_name_the_file(text):
   with pytest.raises(config_lib.ConfigError, match="^run/config.yaml: "):
     config_lib.load(text, "run/config.yaml")
@@ -185,44 +250,62 @@ def test_loading_errors_name_the_file(text):
 
 
 def test_override_changes_only_the_named_settings(config):
-  changed = config.override({
-      "steps": 100, "env.id": "Hopper-v5", "env.kwargs.a": 5,
-      "env.kwargs.new": [1], "algorithm.discount": 0.75})
-  before, after = (dict(_leaves(config_parsing.to_data(x)))
-                   for x in (config, changed))
+  changed = config.override(
+    {
+      "steps": 100,
+      "env.id": "Hopper-v5",
+      "env.kwargs.a": 5,
+      "env.kwargs.new": [1],
+      "algorithm.discount": 0.75,
+    }
+  )
+  before, after = (dict(_leaves(config_parsing.to_data(x))) for x in (config, changed))
   assert config.steps == 12 and "new" not in config.env.kwargs
-  assert {key: value for key, value in after.items()
-          if key not in before or before[key] != value} == {
-              "steps": 100, "env.id": "Hopper-v5", "env.kwargs.a": 5,
-              "env.kwargs.new": [1], "algorithm.discount": 0.75}
+  assert {
+    key: value for key, value in after.items() if key not in before or before[key] != value
+  } == {
+    "steps": 100,
+    "env.id": "Hopper-v5",
+    "env.kwargs.a": 5,
+    "env.kwargs.new": [1],
+    "algorithm.discount": 0.75,
+  }
   assert config.override({}) == config
 
 
 def test_settings_that_depend_on_each_other_change_together():
   # Each change alone contradicts the default of the other setting.
-  config = config_lib.Config().override(
-      {"num_envs": 3, "algorithm.minibatch_size": 96})
+  config = config_lib.Config().override({"num_envs": 3, "algorithm.minibatch_size": 96})
   assert (config.num_envs, config.algorithm.minibatch_size) == (3, 96)
 
 
-@pytest.mark.parametrize("key, message", [
+@pytest.mark.parametrize(
+  "key, message",
+  [
     ("stepps", "Config has no field 'stepps'. Did you mean 'steps'?"),
     ("enf.id", "enf: Config has no field 'enf'. Did you mean 'env'?"),
-    ("algorithm.learning_rat", "algorithm.learning_rat: Algorithm has no "
-     "field 'learning_rat'. Did you mean 'learning_rate'?"),
-    ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean "
-     "'max_length'?"),
-    ("network.x", "Network has no field 'x'. Known fields: hidden, "
-     "hidden_kwargs, policy_layers, value_layers, activation, conv, "
-     "action_distribution, mean_activation, state_dependent_std, initializer, "
-     "init_output_factor, init_std, frame_stack, recurrent, recurrent_units, "
-     "share_core."),
+    (
+      "algorithm.learning_rat",
+      "algorithm.learning_rat: Algorithm has no "
+      "field 'learning_rat'. Did you mean 'learning_rate'?",
+    ),
+    ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean 'max_length'?"),
+    (
+      "network.x",
+      "Network has no field 'x'. Known fields: hidden, "
+      "hidden_kwargs, policy_layers, value_layers, activation, conv, "
+      "action_distribution, mean_activation, state_dependent_std, initializer, "
+      "init_output_factor, init_std, frame_stack, recurrent, recurrent_units, "
+      "share_core.",
+    ),
     ("algorithm.normalize_return", "Algorithm has no field"),
     ("", "Config has no field ''"),
     ("steps.", "no fields"),
     ("steps.much", "no fields"),
     ("env.max_length.much", "no fields"),
-    ("network.policy_layers.0", "no fields")])
+    ("network.policy_layers.0", "no fields"),
+  ],
+)
 def test_unknown_keys_are_errors_with_suggestions(key, message):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: 1})
@@ -230,9 +313,7 @@ def test_unknown_keys_are_errors_with_suggestions(key, message):
 
 
 def test_unknown_keys_in_data_are_errors_with_suggestions():
-  with pytest.raises(
-      config_lib.ConfigError,
-      match="algorithm.discont: .*Did you mean 'discount'?"):
+  with pytest.raises(config_lib.ConfigError, match="algorithm.discont: .*Did you mean 'discount'?"):
     config_lib.from_data({"algorithm": {"discont": 0.9}})
 
 
@@ -240,8 +321,7 @@ def test_unknown_keys_in_data_are_errors_with_suggestions():
 
 
 @pytest.mark.parametrize("value, num_notes", [(False, 0), (True, 1)])
-def test_double_buffering_has_no_effect_and_causes_a_note_if_enabled(
-    value, num_notes, capsys):
+def test_double_buffering_has_no_effect_and_causes_a_note_if_enabled(value, num_notes, capsys):
   config_lib._print_note.cache_clear()
   old = {"double_buffering": value}
   default = config_lib.Config()
@@ -258,15 +338,26 @@ def test_double_buffering_has_no_effect_and_causes_a_note_if_enabled(
 # Types.
 
 
-@pytest.mark.parametrize("key, value, expected", [
-    ("steps", 1e6, 1_000_000), ("steps", "1e6", 1_000_000),
-    ("steps", "300", 300), ("seed", 3.0, 3), ("num_workers", None, None),
-    ("num_workers", "2", 2), ("env.max_length", 5.0, 5),
+@pytest.mark.parametrize(
+  "key, value, expected",
+  [
+    ("steps", 1e6, 1_000_000),
+    ("steps", "1e6", 1_000_000),
+    ("steps", "300", 300),
+    ("seed", 3.0, 3),
+    ("num_workers", None, None),
+    ("num_workers", "2", 2),
+    ("env.max_length", 5.0, 5),
     ("algorithm.learning_rate", "3e-4", 3e-4),
-    ("algorithm.learning_rate", 1, 1.0), ("algorithm.discount", 1, 1.0),
+    ("algorithm.learning_rate", 1, 1.0),
+    ("algorithm.discount", 1, 1.0),
     ("network.policy_layers", [64.0, "32"], (64, 32)),
-    ("network.policy_layers", (5,), (5,)), ("network.value_layers", [], ()),
-    ("env.kwargs", {"x": "3"}, {"x": "3"}), ("eager", True, True)])
+    ("network.policy_layers", (5,), (5,)),
+    ("network.value_layers", [], ()),
+    ("env.kwargs", {"x": "3"}, {"x": "3"}),
+    ("eager", True, True),
+  ],
+)
 def test_values_are_converted_if_no_information_is_lost(key, value, expected):
   config = config_lib.Config().override({key: value})
   converted = config
@@ -275,16 +366,24 @@ def test_values_are_converted_if_no_information_is_lost(key, value, expected):
   assert converted == expected and type(converted) is type(expected)
 
 
-@pytest.mark.parametrize("key, value, type_name", [
-    ("steps", "many", "int"), ("steps", 1.5, "int"), ("steps", True, "int"),
-    ("steps", None, "int"), ("steps", [1], "int"),
-    ("steps", math.inf, "int"), ("steps", math.nan, "int"),
-    ("num_workers", "two", "int"), ("num_workers", 1.5, "int"),
+@pytest.mark.parametrize(
+  "key, value, type_name",
+  [
+    ("steps", "many", "int"),
+    ("steps", 1.5, "int"),
+    ("steps", True, "int"),
+    ("steps", None, "int"),
+    ("steps", [1], "int"),
+    ("steps", math.inf, "int"),
+    ("steps", math.nan, "int"),
+    ("num_workers", "two", "int"),
+    ("num_workers", 1.5, "int"),
     ("env.max_length", False, "int"),
     ("algorithm.discount", "high", "float"),
     ("algorithm.discount", True, "float"),
     ("algorithm.discount", None, "float"),
-    ("algorithm.lr_schedule", 3, "str"), ("env.id", None, "str"),
+    ("algorithm.lr_schedule", 3, "str"),
+    ("env.id", None, "str"),
     ("algorithm.update_every", "all", "int"),
     ("algorithm.update_every", 30.5, "int"),
     ("algorithm.minibatch_size", "all", "int"),
@@ -292,23 +391,29 @@ def test_values_are_converted_if_no_information_is_lost(key, value, expected):
     ("algorithm.reward_scale", None, "str"),
     ("algorithm.bootstrap_truncation", 1, "bool"),
     ("network.activation", None, "str"),
-    ("eager", 1, "bool"), ("eager", "yes", "bool"),
-    ("env.kwargs", [1], "dict"), ("env.kwargs", None, "dict"),
+    ("eager", 1, "bool"),
+    ("eager", "yes", "bool"),
+    ("env.kwargs", [1], "dict"),
+    ("env.kwargs", None, "dict"),
     ("network.policy_layers", [64, "many"], "int"),
-    ("network.policy_layers", [64, None], "int")])
+    ("network.policy_layers", [64, None], "int"),
+  ],
+)
 def test_wrong_types_are_errors(key, value, type_name):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: value})
   assert f"`{key}` must be of type {type_name}." in str(caught.value)
 
 
-@pytest.mark.parametrize("key, value, example", [
-    ("env.wrappers", "FlattenObservation",
-     "[FlattenObservation, FlattenObservation]"),
+@pytest.mark.parametrize(
+  "key, value, example",
+  [
+    ("env.wrappers", "FlattenObservation", "[FlattenObservation, FlattenObservation]"),
     ("network.policy_layers", 64, "[64, 64]"),
-    ("network.policy_layers", "64", "[64, 64]")])
-def test_single_value_for_a_list_is_an_error_with_an_example(
-    key, value, example):
+    ("network.policy_layers", "64", "[64, 64]"),
+  ],
+)
+def test_single_value_for_a_list_is_an_error_with_an_example(key, value, example):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: value})
   assert f"`{key}` must be a list, such as {example}." in str(caught.value)
@@ -324,13 +429,20 @@ def test_sections_must_be_dicts_of_fields(key, value):
 # Values.
 
 
-@pytest.mark.parametrize("key, value, rule", [
-    ("steps", 0, "at least 1"), ("steps", -5, "at least 1"),
-    ("seed", -1, "at least 0"), ("num_envs", 0, "at least 1"),
-    ("num_workers", 0, "at least 1"), ("report_every", 0, "at least 1"),
-    ("eval_every", 0, "at least 1"), ("eval_episodes", 0, "at least 1"),
+@pytest.mark.parametrize(
+  "key, value, rule",
+  [
+    ("steps", 0, "at least 1"),
+    ("steps", -5, "at least 1"),
+    ("seed", -1, "at least 0"),
+    ("num_envs", 0, "at least 1"),
+    ("num_workers", 0, "at least 1"),
+    ("report_every", 0, "at least 1"),
+    ("eval_every", 0, "at least 1"),
+    ("eval_episodes", 0, "at least 1"),
     ("checkpoint_every", -1, "at least 1"),
-    ("env.max_length", 0, "at least 1"), ("env.action_repeat", 0, "at least 1"),
+    ("env.max_length", 0, "at least 1"),
+    ("env.action_repeat", 0, "at least 1"),
     ("env.random_start", -1, "at least 0"),
     ("env.wrappers", [{}], "each consist of one name and its arguments"),
     ("env.wrappers", [{"A": {}, "B": {}}], "each consist of one name and its"),
@@ -350,7 +462,8 @@ def test_sections_must_be_dicts_of_fields(key, value):
     ("algorithm.learning_rate", math.nan, "positive"),
     ("algorithm.lr_schedule", "cosine", "one of constant, linear, kl_adaptive"),
     ("algorithm.kl_target", 0, "positive"),
-    ("algorithm.discount", 0, "(0, 1]"), ("algorithm.discount", 1.2, "(0, 1]"),
+    ("algorithm.discount", 0, "(0, 1]"),
+    ("algorithm.discount", 1.2, "(0, 1]"),
     ("algorithm.discount", math.nan, "(0, 1]"),
     ("algorithm.gae_lambda", -0.1, "[0, 1]"),
     ("algorithm.gae_lambda", 1.1, "[0, 1]"),
@@ -370,8 +483,7 @@ def test_sections_must_be_dicts_of_fields(key, value):
     ("algorithm.reward_scale", "std", "one of return, reward, none"),
     ("network.activation", "sigmoid", "one of tanh, relu, elu"),
     ("network.conv", "resnet", "one of nature, impala"),
-    ("network.action_distribution", "normal",
-     "one of gaussian, squashed_gaussian, beta"),
+    ("network.action_distribution", "normal", "one of gaussian, squashed_gaussian, beta"),
     ("network.mean_activation", "relu", "one of linear, tanh"),
     ("network.initializer", "zeros", "one of orthogonal, glorot"),
     ("network.init_output_factor", 0, "positive"),
@@ -386,7 +498,9 @@ def test_sections_must_be_dicts_of_fields(key, value):
     ("network.init_std", 0, "positive"),
     ("network.frame_stack", 0, "at least 1"),
     ("network.recurrent", "rnn", "one of gru, lstm"),
-    ("network.recurrent_units", 0, "at least 1")])
+    ("network.recurrent_units", 0, "at least 1"),
+  ],
+)
 def test_invalid_values_are_errors(key, value, rule):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: value})
@@ -395,46 +509,64 @@ def test_invalid_values_are_errors(key, value, rule):
   assert "Received: " in text
 
 
-@pytest.mark.parametrize("key, value", [
-    ("algorithm.discount", 1), ("algorithm.gae_lambda", 0),
-    ("algorithm.gae_lambda", 1), ("algorithm.value_coef", 0), ("seed", 0),
-    ("steps", 1), ("env.max_length", 1), ("algorithm.minibatch_size", 1),
-    ("algorithm.minibatch_size", None), ("algorithm.segment_length", 1),
-    ("algorithm.max_grad_norm", None), ("algorithm.clip_ratio", None),
-    ("algorithm.value_clip", None), ("algorithm.reward_clip", None),
-    ("algorithm.kl_penalty", 0), ("algorithm.kl_cutoff_coef", 0),
-    ("algorithm.kl_penalty_factor", 1), ("algorithm.reward_scale", "return"),
-    ("algorithm.reward_scale", "reward"), ("network.activation", "relu")])
+@pytest.mark.parametrize(
+  "key, value",
+  [
+    ("algorithm.discount", 1),
+    ("algorithm.gae_lambda", 0),
+    ("algorithm.gae_lambda", 1),
+    ("algorithm.value_coef", 0),
+    ("seed", 0),
+    ("steps", 1),
+    ("env.max_length", 1),
+    ("algorithm.minibatch_size", 1),
+    ("algorithm.minibatch_size", None),
+    ("algorithm.segment_length", 1),
+    ("algorithm.max_grad_norm", None),
+    ("algorithm.clip_ratio", None),
+    ("algorithm.value_clip", None),
+    ("algorithm.reward_clip", None),
+    ("algorithm.kl_penalty", 0),
+    ("algorithm.kl_cutoff_coef", 0),
+    ("algorithm.kl_penalty_factor", 1),
+    ("algorithm.reward_scale", "return"),
+    ("algorithm.reward_scale", "reward"),
+    ("network.activation", "relu"),
+  ],
+)
 def test_bounds_of_valid_ranges_are_allowed(key, value):
   config_lib.Config().override({key: value})
 
 
 def test_minibatch_size_must_divide_the_batch():
-  with pytest.raises(
-      config_lib.ConfigError, match=r"divide.* 64 \* 32 = 2048.*Received: 100"):
+  with pytest.raises(config_lib.ConfigError, match=r"divide.* 64 \* 32 = 2048.*Received: 100"):
     config_lib.Config().override({"algorithm.minibatch_size": 100})
   with pytest.raises(config_lib.ConfigError, match="divide"):
     config_lib.Config().override({"algorithm.minibatch_size": 4096})
   # Without a minibatch size, a minibatch is the complete batch.
-  config_lib.Config().override(
-      {"num_envs": 7, "algorithm.minibatch_size": None})
+  config_lib.Config().override({"num_envs": 7, "algorithm.minibatch_size": None})
 
 
 @pytest.mark.parametrize("length, num_episodes", [(None, None), (32, 64)])
 def test_updates_learn_from_either_segments_or_episodes(length, num_episodes):
   with pytest.raises(
-      config_lib.ConfigError,
-      match=f"(?s)one of `segment_length` and `update_every` must be null.*"
-      f"Received: {length} and {num_episodes}"):
-    config_lib.Config().override({
-        "algorithm.segment_length": length,
-        "algorithm.update_every": num_episodes})
+    config_lib.ConfigError,
+    match=f"(?s)one of `segment_length` and `update_every` must be null.*"
+    f"Received: {length} and {num_episodes}",
+  ):
+    config_lib.Config().override(
+      {"algorithm.segment_length": length, "algorithm.update_every": num_episodes}
+    )
 
 
 def test_whole_episodes_allow_any_minibatch_size():
-  config = config_lib.Config().override({
-      "algorithm.segment_length": None, "algorithm.update_every": 64,
-      "algorithm.minibatch_size": 100})
+  config = config_lib.Config().override(
+    {
+      "algorithm.segment_length": None,
+      "algorithm.update_every": 64,
+      "algorithm.minibatch_size": 100,
+    }
+  )
   assert config.algorithm.minibatch_size == 100
   assert config_lib.load(config_lib.dump(config), "here") == config
 
@@ -442,12 +574,11 @@ def test_whole_episodes_allow_any_minibatch_size():
 def test_updates_need_at_least_one_episode_of_each_environment():
   changes = {"algorithm.segment_length": None, "num_envs": 31}
   with pytest.raises(
-      config_lib.ConfigError,
-      match="`algorithm.update_every` must be at least num_envs = 31.*"
-      "Received: 30"):
+    config_lib.ConfigError,
+    match="`algorithm.update_every` must be at least num_envs = 31.*Received: 30",
+  ):
     config_lib.Config().override({**changes, "algorithm.update_every": 30})
-  config = config_lib.Config().override(
-      {**changes, "algorithm.update_every": 31})
+  config = config_lib.Config().override({**changes, "algorithm.update_every": 31})
   assert config.algorithm.update_every == 31
   assert config.override({"algorithm.update_every": 32}) != config
 
@@ -465,7 +596,9 @@ def test_default_intervals_depend_on_the_budget():
 # The command line.
 
 
-@pytest.mark.parametrize("text, expected", [
+@pytest.mark.parametrize(
+  "text, expected",
+  [
     ("num_envs=32", ("num_envs", 32)),
     ("env.id=Ant-v5", ("env.id", "Ant-v5")),
     ("env.id=module:Class", ("env.id", "module:Class")),
@@ -473,29 +606,38 @@ def test_default_intervals_depend_on_the_budget():
     ("eager=true", ("eager", True)),
     ("algorithm.segment_length=null", ("algorithm.segment_length", None)),
     ("network.policy_layers=[32, 16]", ("network.policy_layers", [32, 16])),
-    ("env.kwargs={a: 1, b: x=y}", ("env.kwargs", {"a": 1, "b": "x=y"}))])
+    ("env.kwargs={a: 1, b: x=y}", ("env.kwargs", {"a": 1, "b": "x=y"})),
+  ],
+)
 def test_settings_are_split_into_key_and_value(text, expected):
   assert config_lib.parse_setting(text) == expected
 
 
-@pytest.mark.parametrize("value", [
-    1e-5, 32, 1e22, True, None, "tanh", "1e-5", "a: b", "", [64, 64],
-    {"a": [1.5, "x"], "b": {}}])
+@pytest.mark.parametrize(
+  "value",
+  [1e-5, 32, 1e22, True, None, "tanh", "1e-5", "a: b", "", [64, 64], {"a": [1.5, "x"], "b": {}}],
+)
 def test_written_settings_are_parsed_to_the_same_value(value):
   written = config_lib.setting("env.kwargs", value)
   assert config_lib.parse_setting(written) == ("env.kwargs", value)
 
 
-@pytest.mark.parametrize("text", [
-    "algorithm.learning_rate=3e-4", "algorithm.learning_rate=3.0e-4",
-    "algorithm.learning_rate=0.0003"])
+@pytest.mark.parametrize(
+  "text",
+  [
+    "algorithm.learning_rate=3e-4",
+    "algorithm.learning_rate=3.0e-4",
+    "algorithm.learning_rate=0.0003",
+  ],
+)
 def test_learning_rate_can_be_written_in_any_notation(text):
   config = config_lib.Config().override(dict([config_lib.parse_setting(text)]))
   assert config.algorithm.learning_rate == 3e-4
 
 
-@pytest.mark.parametrize("text", [
-    "num_envs", "=3", "", "num_envs 3", "env.kwargs={", "env.kwargs=!!x 3"])
+@pytest.mark.parametrize(
+  "text", ["num_envs", "=3", "", "num_envs 3", "env.kwargs={", "env.kwargs=!!x 3"]
+)
 def test_invalid_settings_are_errors(text):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.parse_setting(text)

@@ -8,8 +8,8 @@ import pytest
 
 def _run(*args, cwd):
   return subprocess.run(
-      [sys.executable, "-m", "agents", *args], cwd=cwd, capture_output=True,
-      text=True, timeout=60)
+    [sys.executable, "-m", "agents", *args], cwd=cwd, capture_output=True, text=True, timeout=60
+  )
 
 
 @pytest.mark.parametrize("args, code", [(["--help"], 0), ([], 2), (["x"], 2)])
@@ -21,9 +21,10 @@ def test_usage_lists_the_commands(args, code, tmp_path):
   assert "train a named config" in usage
 
 
-@pytest.mark.parametrize("name, flag", [
-    ("train", "--resume RUN_DIR"), ("visualize", "--checkpoint NAME"),
-    ("check", "ENV_OR_CONFIG")])
+@pytest.mark.parametrize(
+  "name, flag",
+  [("train", "--resume RUN_DIR"), ("visualize", "--checkpoint NAME"), ("check", "ENV_OR_CONFIG")],
+)
 def test_help_of_a_command_has_options_and_examples(name, flag, tmp_path):
   done = _run(name, "--help", cwd=tmp_path)
   assert done.returncode == 0
@@ -33,8 +34,7 @@ def test_help_of_a_command_has_options_and_examples(name, flag, tmp_path):
 
 
 def test_configs_are_printed_without_creating_files(tmp_path):
-  assert "HalfCheetah-v5" in _run(
-      "train", "--config", "list", cwd=tmp_path).stdout
+  assert "HalfCheetah-v5" in _run("train", "--config", "list", cwd=tmp_path).stdout
   done = _run("train", "--config", "cheetah", "--print_config", cwd=tmp_path)
   assert done.returncode == 0
   assert "env.id: HalfCheetah-v5" in done.stdout

@@ -9,74 +9,74 @@ from agents.configs import presets
 from agents import build, config_parsing, configs
 from agents import config as config_lib
 from agents.environments.making import third_party
-from tests import config_fixtures, modes
+from tests.support import config_fixtures, modes
 from tests.training import scored
 
 # Settings of the source code of 2017, under the names of `agents/config.py`.
 _ALGORITHM = {
-    "type": "ppo",
-    "kwargs": {},
-    "segment_length": None,
-    "update_every": 30,
-    "update_epochs": 25,
-    "minibatch_size": None,
-    "learning_rate": 1e-4,
-    "lr_schedule": "constant",
-    "adam_epsilon": 1e-8,
-    "max_grad_norm": None,
-    "discount": 0.995,
-    "gae_lambda": 1.0,
-    "recompute_advantages": False,
-    "normalize_advantage": True,
-    "bootstrap_truncation": False,
-    "clip_ratio": None,
-    "kl_target": 0.01,
-    "kl_penalty": 1.0,
-    "kl_penalty_factor": 1.5,
-    "kl_cutoff_factor": 2.0,
-    "kl_cutoff_coef": 1000.0,
-    "value_coef": 0.5,
-    "value_clip": None,
-    "entropy_coef": 0.0,
-    "normalize_observ": True,
-    "observ_clip": 5.0,
-    "reward_scale": "reward",
-    "reward_clip": 10.0,
+  "type": "ppo",
+  "kwargs": {},
+  "segment_length": None,
+  "update_every": 30,
+  "update_epochs": 25,
+  "minibatch_size": None,
+  "learning_rate": 1e-4,
+  "lr_schedule": "constant",
+  "adam_epsilon": 1e-8,
+  "max_grad_norm": None,
+  "discount": 0.995,
+  "gae_lambda": 1.0,
+  "recompute_advantages": False,
+  "normalize_advantage": True,
+  "bootstrap_truncation": False,
+  "clip_ratio": None,
+  "kl_target": 0.01,
+  "kl_penalty": 1.0,
+  "kl_penalty_factor": 1.5,
+  "kl_cutoff_factor": 2.0,
+  "kl_cutoff_coef": 1000.0,
+  "value_coef": 0.5,
+  "value_clip": None,
+  "entropy_coef": 0.0,
+  "normalize_observ": True,
+  "observ_clip": 5.0,
+  "reward_scale": "reward",
+  "reward_clip": 10.0,
 }
 _NETWORK = {
-    "hidden": "dense",
-    "hidden_kwargs": {},
-    "policy_layers": [200, 100],
-    "value_layers": [200, 100],
-    "activation": "relu",
-    "conv": "nature",
-    "action_distribution": "gaussian",
-    "mean_activation": "tanh",
-    "state_dependent_std": False,
-    "initializer": "glorot",
-    "init_output_factor": 0.1,
-    "init_std": 0.35,
-    "frame_stack": 1,
-    "recurrent": None,
-    "recurrent_units": 64,
-    "share_core": True,
+  "hidden": "dense",
+  "hidden_kwargs": {},
+  "policy_layers": [200, 100],
+  "value_layers": [200, 100],
+  "activation": "relu",
+  "conv": "nature",
+  "action_distribution": "gaussian",
+  "mean_activation": "tanh",
+  "state_dependent_std": False,
+  "initializer": "glorot",
+  "init_output_factor": 0.1,
+  "init_std": 0.35,
+  "frame_stack": 1,
+  "recurrent": None,
+  "recurrent_units": 64,
+  "share_core": True,
 }
 _TASKS = {
-    "ant": {},
-    "cartpole": {},
-    "cheetah": {"discount": 0.99},
-    "debug": {},
-    "hopper": {"update_every": 60},
-    "humanoid": {"update_every": 60},
-    "humanoid_standup": {},
-    "inverted_double_pendulum": {},
-    "inverted_pendulum": {},
-    "pendulum": {"minibatch_size": 1000},
-    "pixel_cartpole": {},
-    "pusher": {},
-    "reacher": {"discount": 0.985, "update_every": 60},
-    "swimmer": {},
-    "walker": {},
+  "ant": {},
+  "cartpole": {},
+  "cheetah": {"discount": 0.99},
+  "debug": {},
+  "hopper": {"update_every": 60},
+  "humanoid": {"update_every": 60},
+  "humanoid_standup": {},
+  "inverted_double_pendulum": {},
+  "inverted_pendulum": {},
+  "pendulum": {"minibatch_size": 1000},
+  "pixel_cartpole": {},
+  "pusher": {},
+  "reacher": {"discount": 0.985, "update_every": 60},
+  "swimmer": {},
+  "walker": {},
 }
 
 
@@ -86,16 +86,14 @@ def _paper(name):
 
 def test_tasks_contain_all_configs_without_third_party_environments():
   assert {*_TASKS, "atari", "default", "dm_control", "short_segments"} == {
-      name for name in configs.names() if not third_party.find(
-          configs.load(name)[1].env.id)}
+    name for name in configs.names() if not third_party.find(configs.load(name)[1].env.id)
+  }
   assert presets.names() == ["paper", "recurrent"]
 
 
 def test_expected_settings_contain_all_fields():
-  for settings, dataclass in (
-      (_ALGORITHM, config_lib.Algorithm), (_NETWORK, config_lib.Network)):
-    assert set(settings) == {
-        field.name for field in dataclasses.fields(dataclass)}
+  for settings, dataclass in ((_ALGORITHM, config_lib.Algorithm), (_NETWORK, config_lib.Network)):
+    assert set(settings) == {field.name for field in dataclasses.fields(dataclass)}
 
 
 @pytest.mark.parametrize("name", _TASKS)
@@ -108,9 +106,15 @@ def test_paper_preset_has_the_settings_of_2017(name):
 
 @pytest.mark.parametrize("name", configs.names())
 def test_paper_preset_keeps_all_other_settings(name):
-  changes = {"seed": 7, "steps": 12_345, "eval_every": 5, "num_workers": 3,
-             "env.max_length": 77, "env.kwargs.width": 4,
-             "env.frame_delta": True}
+  changes = {
+    "seed": 7,
+    "steps": 12_345,
+    "eval_every": 5,
+    "num_workers": 3,
+    "env.max_length": 77,
+    "env.kwargs.width": 4,
+    "env.frame_delta": True,
+  }
   _, config = configs.load(name)
   for before in (config, config.override(changes)):
     after = config_parsing.to_data(presets.apply("paper", before))
@@ -126,33 +130,49 @@ def test_config_with_preset_round_trips_through_text(name):
   assert config_lib.load(config_lib.dump(config), name) == config
 
 
-@pytest.mark.parametrize("env_id, task_settings", [
+@pytest.mark.parametrize(
+  "env_id, task_settings",
+  [
     ("HalfCheetah-v4", {"discount": 0.99}),
     ("Reacher-v5", {"discount": 0.985, "update_every": 60}),
-    ("Hopper-v2", {"update_every": 60}), ("Humanoid-v4", {"update_every": 60}),
-    ("HumanoidStandup-v5", {}), ("my_package:Hopper", {}),
-    ("my_package.hopper:Walker-v3", {}), ("Hopper", {}), ("", {})])
-def test_task_settings_apply_to_any_version_of_an_environment(
-    env_id, task_settings):
-  config = presets.apply(
-      "paper", config_lib.Config(env=config_lib.Env(env_id)))
-  assert config_parsing.to_data(config)["algorithm"] == {
-      **_ALGORITHM, **task_settings}
+    ("Hopper-v2", {"update_every": 60}),
+    ("Humanoid-v4", {"update_every": 60}),
+    ("HumanoidStandup-v5", {}),
+    ("my_package:Hopper", {}),
+    ("my_package.hopper:Walker-v3", {}),
+    ("Hopper", {}),
+    ("", {}),
+  ],
+)
+def test_task_settings_apply_to_any_version_of_an_environment(env_id, task_settings):
+  config = presets.apply("paper", config_lib.Config(env=config_lib.Env(env_id)))
+  assert config_parsing.to_data(config)["algorithm"] == {**_ALGORITHM, **task_settings}
 
 
 def test_paper_preset_replaces_algorithm_and_networks_of_the_config():
   for name in _TASKS:
-    config = configs.load(name)[1].override({
-        "num_envs": 2, "algorithm.entropy_coef": 0.5, "algorithm.discount": 0.5,
-        "algorithm.minibatch_size": 2, "network.init_std": 3.0})
+    config = configs.load(name)[1].override(
+      {
+        "num_envs": 2,
+        "algorithm.entropy_coef": 0.5,
+        "algorithm.discount": 0.5,
+        "algorithm.minibatch_size": 2,
+        "network.init_std": 3.0,
+      }
+    )
     assert presets.apply("paper", config) == _paper(name)
 
 
-@pytest.mark.parametrize("name, before, after", [
-    ("cheetah", (512, 4), (64, 32)), ("ant", (128, 16), (64, 32)),
-    ("hopper", (64, 32), (64, 32)), ("pong", (8, 128), (8, 128))])
-def test_recurrent_preset_has_segments_of_at_least_32_steps(
-    name, before, after):
+@pytest.mark.parametrize(
+  "name, before, after",
+  [
+    ("cheetah", (512, 4), (64, 32)),
+    ("ant", (128, 16), (64, 32)),
+    ("hopper", (64, 32), (64, 32)),
+    ("pong", (8, 128), (8, 128)),
+  ],
+)
+def test_recurrent_preset_has_segments_of_at_least_32_steps(name, before, after):
   _, config = configs.load(name)
   recurrent = presets.apply("recurrent", config)
   for given, shape in (config, before), (recurrent, after):
@@ -161,10 +181,15 @@ def test_recurrent_preset_has_segments_of_at_least_32_steps(
   assert recurrent.algorithm.minibatch_size == 512
 
 
-@pytest.mark.parametrize("name, message", [
+@pytest.mark.parametrize(
+  "name, message",
+  [
     ("papr", "no such preset. Did you mean 'paper'?"),
-    ("xyz", "Presets: paper, recurrent."), ("", "no such preset"),
-    ("../paper", "no such preset")])
+    ("xyz", "Presets: paper, recurrent."),
+    ("", "no such preset"),
+    ("../paper", "no such preset"),
+  ],
+)
 def test_unknown_names_are_errors_with_suggestions(name, message):
   with pytest.raises(config_lib.ConfigError) as caught:
     presets.apply(name, config_lib.Config())
@@ -177,9 +202,15 @@ def test_unknown_names_are_errors_with_suggestions(name, message):
 def test_one_update_with_the_paper_preset_changes_the_networks(name):
   config_fixtures.config(name)  # Skips the test if a package is missing.
   # Two environments and short episodes make this test faster.
-  config = _paper(name).override({
-      "num_envs": 2, "eval_episodes": 1, "algorithm.update_every": 3,
-      "algorithm.update_epochs": 2, "env.max_length": 3})
+  config = _paper(name).override(
+    {
+      "num_envs": 2,
+      "eval_episodes": 1,
+      "algorithm.update_every": 3,
+      "algorithm.update_epochs": 2,
+      "env.max_length": 3,
+    }
+  )
   with modes.functions_run_eagerly():
     trainer = build.trainer(config, None)
     trainer.start()

@@ -19,10 +19,10 @@ from tests.export import untrained_runs
 
 def _evaluate(folder, num_episodes):
   """Returns episodes of an evaluation with one environment per episode."""
-  policy = policy_lib.load(
-      folder, checkpoint.newest(folder.checkpoints), sampled=False)
-  env = in_graph_batch_env.InGraphBatchEnv(build.eval_env(
-      folder.config.override({"eval_episodes": num_episodes}), None))
+  policy = policy_lib.load(folder, checkpoint.newest(folder.checkpoints), sampled=False)
+  env = in_graph_batch_env.InGraphBatchEnv(
+    build.eval_env(folder.config.override({"eval_episodes": num_episodes}), None)
+  )
   player = evaluator.Evaluator(env, policy.algorithm, explore=False)
   with contextlib.closing(player):
     return player.play(num_episodes)
@@ -34,11 +34,10 @@ def test_actions_equal_those_of_an_evaluation_bit_for_bit(kind, tmp_path):
   folder = untrained_runs.make_run(tmp_path, kind)
   policy = trained_policy.load(folder.path)
   env = policy.make_env()
-  episode, = _evaluate(folder, 1)
+  (episode,) = _evaluate(folder, 1)
   observation, _ = env.reset(seed=episode.seed)
   state, total = policy.begin(), 0.0
-  for expected in action_scaling.action_converter(
-      env.action_space)(episode.action):
+  for expected in action_scaling.action_converter(env.action_space)(episode.action):
     action, state = policy(observation, state)
     np.testing.assert_equal(action, expected)
     observation, reward, terminated, truncated, _ = env.step(action)
@@ -52,12 +51,11 @@ def test_actions_equal_those_of_an_evaluation_bit_for_bit(kind, tmp_path):
 def test_batch_equals_an_evaluation_with_ten_environments(kind, tmp_path):
   folder = untrained_runs.make_run(tmp_path, kind)
   policy = trained_policy.load(folder.path)
-  episodes = sorted(
-      _evaluate(folder, 10), key=lambda episode: _seeds(folder).index(
-          episode.seed))
+  episodes = sorted(_evaluate(folder, 10), key=lambda episode: _seeds(folder).index(episode.seed))
   envs = [policy.make_env() for _ in episodes]
-  observations = [env.reset(seed=episode.seed)[0]
-                  for env, episode in zip(envs, episodes, strict=True)]
+  observations = [
+    env.reset(seed=episode.seed)[0] for env, episode in zip(envs, episodes, strict=True)
+  ]
   convert = action_scaling.action_converter(envs[0].action_space)
   state, single_state = policy.begin(10), policy.begin()
   for expected in zip(*(convert(episode.action) for episode in episodes)):
@@ -67,8 +65,7 @@ def test_batch_equals_an_evaluation_with_ten_environments(kind, tmp_path):
     # The size of a batch changes the last bits of matrix products.
     single, single_state = policy(observations[0], single_state)
     np.testing.assert_allclose(single, expected[0], atol=1e-5)
-    observations = [env.step(action)[0] for env, action in zip(
-        envs, expected, strict=True)]
+    observations = [env.step(action)[0] for env, action in zip(envs, expected, strict=True)]
 
 
 def _seeds(folder):
@@ -82,8 +79,8 @@ def test_interface_equals_that_of_the_exported_player(tmp_path):
   folder = untrained_runs.make_run(tmp_path, "gru")
   policy = trained_policy.load(folder.path)
   formats.load("npz").write(
-      policy_lib.load(folder, checkpoint.newest(folder.checkpoints), False),
-      tmp_path / "policy.npz")
+    policy_lib.load(folder, checkpoint.newest(folder.checkpoints), False), tmp_path / "policy.npz"
+  )
   player = numpy_player.Policy(tmp_path / "policy.npz")
   observation, _ = policy.make_env().reset(seed=0)
   state, player_state = policy.begin(), player.begin()
@@ -92,8 +89,7 @@ def test_interface_equals_that_of_the_exported_player(tmp_path):
     player_action, player_state = player(observation, player_state)
     assert action == player_action and isinstance(action, int)
     assert state.keys() == player_state.keys() == {"memory"}
-    np.testing.assert_allclose(
-        state["memory"], player_state["memory"], atol=1e-6)
+    np.testing.assert_allclose(state["memory"], player_state["memory"], atol=1e-6)
   inputs = {"observation": np.stack([observation] * 3), **policy.begin(3)}
   outputs, expected = policy.run(inputs), player.run(inputs)
   assert outputs.keys() == expected.keys()

@@ -8,7 +8,7 @@ from agents import config as config_lib
 from agents import configs, training_run
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.run_folder import run_folder
-from tests import command
+from tests.support import command
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
@@ -16,20 +16,27 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 @pytest.fixture
 def config():
   """Returns a config in which each update learns from four whole episodes."""
-  return configs.load("pendulum")[1].override({
-      "num_envs": 4, "env.max_length": 20, "eval_episodes": 1, "eager": True,
-      "stagger": False, "steps": 160, "algorithm.segment_length": 20,
-      "algorithm.minibatch_size": 40, "algorithm.update_epochs": 1})
+  return configs.load("pendulum")[1].override(
+    {
+      "num_envs": 4,
+      "env.max_length": 20,
+      "eval_episodes": 1,
+      "eager": True,
+      "stagger": False,
+      "steps": 160,
+      "algorithm.segment_length": 20,
+      "algorithm.minibatch_size": 40,
+      "algorithm.update_epochs": 1,
+    }
+  )
 
 
 def _options(config, tmp_path, **kwargs):
-  return training_run.Options(
-      config, "small", str(tmp_path), env_processes=False, **kwargs)
+  return training_run.Options(config, "small", str(tmp_path), env_processes=False, **kwargs)
 
 
 @pytest.mark.slow
-def test_outcome_of_a_complete_run_and_of_its_extension(
-    config, tmp_path, capsys):
+def test_outcome_of_a_complete_run_and_of_its_extension(config, tmp_path, capsys):
   outcome = training_run.train(_options(config, tmp_path))
   assert (outcome.step, outcome.complete, outcome.exit_code) == (160, True, 0)
   assert outcome.path == command.run_folder(tmp_path)
@@ -51,11 +58,12 @@ def test_outcome_of_an_interrupted_run(config, tmp_path, capsys):
   assert f"--resume {outcome.path}" in capsys.readouterr().out
 
 
-def test_error_while_building_the_trainer_leaves_no_run_folder(
-    config, tmp_path, monkeypatch):
+def test_error_while_building_the_trainer_leaves_no_run_folder(config, tmp_path, monkeypatch):
   from agents import build
+
   def fail(*_):
     raise config_lib.ConfigError("no trainer")
+
   monkeypatch.setattr(build, "trainer", fail)
   with pytest.raises(config_lib.ConfigError, match="no trainer"):
     training_run.train(_options(config, tmp_path))

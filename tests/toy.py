@@ -17,8 +17,7 @@ class Counter(gymnasium.Env):
   """
 
   def __init__(self, length: int = 3, truncates: bool = False):
-    self.observation_space = gymnasium.spaces.Box(
-        -np.inf, np.inf, (2,), np.float32)
+    self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
     self.action_space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
     self.length = length
     self.truncates = truncates
@@ -34,8 +33,13 @@ class Counter(gymnasium.Env):
     self._step += 1
     done = self._step >= self.length
     info = {"step": self._step, "reward_part": 0.5 * self._step}
-    return (self._observ(), float(self._step), done and not self.truncates,
-            done and self.truncates, info)
+    return (
+      self._observ(),
+      float(self._step),
+      done and not self.truncates,
+      done and self.truncates,
+      info,
+    )
 
   def add(self, first, second=0):
     """Returns the sum; tests call this method through a batch."""
@@ -69,8 +73,9 @@ class Target(gymnasium.Env):
 
   def __init__(self, discrete: bool = False, length: int = 5):
     self.observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
-    self.action_space = (gymnasium.spaces.Discrete(2) if discrete else
-                         gymnasium.spaces.Box(-1, 1, (1,), np.float32))
+    self.action_space = (
+      gymnasium.spaces.Discrete(2) if discrete else gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    )
     self._discrete = discrete
     self._length = length
 
@@ -104,8 +109,7 @@ class Flash(gymnasium.Env):
   """
 
   def __init__(self, size: int = 36, length: int = 8):
-    self.observation_space = gymnasium.spaces.Box(
-        0, 255, (size, size), np.uint8)
+    self.observation_space = gymnasium.spaces.Box(0, 255, (size, size), np.uint8)
     self.action_space = gymnasium.spaces.Discrete(2)
     self._length = length
 
@@ -124,7 +128,7 @@ class Flash(gymnasium.Env):
     self._side = int(self.np_random.integers(2))
     image = np.zeros(self.observation_space.shape, np.uint8)
     half = image.shape[1] // 2
-    image[:, half * self._side:half * (self._side + 1)] = 255
+    image[:, half * self._side : half * (self._side + 1)] = 255
     return image
 
 

@@ -8,12 +8,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import (
-  deprecated,
-  feed_forward_model,
-  minibatches,
-  recurrent_model,
-)
+from agents.algorithms import deprecated, feed_forward_model, minibatches, recurrent_model
 from agents.networks import frame_encoder, torso
 from agents.ops import masked, random
 from agents.simulation import frame_stack as frame_stack_lib
@@ -43,18 +38,28 @@ class ActorCritic(deprecated.EarlierNames):
       those of the optimizer.
   """
 
-  def __init__(self, config: config_lib.Algorithm,
-               observation_space: gymnasium.Space,
-               networks: feed_forward_model.Networks, seed: int,
-               frame_stack: int = 1) -> None:
+  def __init__(
+    self,
+    config: config_lib.Algorithm,
+    observation_space: gymnasium.Space,
+    networks: feed_forward_model.Networks,
+    seed: int,
+    frame_stack: int = 1,
+  ) -> None:
     self.config = config
     self.distribution = networks.policy.distribution
     self.observation_encoder = frame_encoder.make(
-        observation_space, config.normalize_observ, config.observ_clip,
-        frame_stack, frame_indices=bool(config.segment_length))
-    model = (recurrent_model.RecurrentModel
-             if isinstance(networks.policy_torso, torso.RecurrentTorso)
-             else feed_forward_model.FeedForward)
+      observation_space,
+      config.normalize_observ,
+      config.observ_clip,
+      frame_stack,
+      frame_indices=bool(config.segment_length),
+    )
+    model = (
+      recurrent_model.RecurrentModel
+      if isinstance(networks.policy_torso, torso.RecurrentTorso)
+      else feed_forward_model.FeedForward
+    )
     self.model: Any = model(self.observation_encoder, networks)
     self.weights = networks.weights
     self.extra_variables: list[Any] = []
@@ -71,8 +76,7 @@ class ActorCritic(deprecated.EarlierNames):
     Returns:
       Noise of shape [num_envs, ...].
     """
-    return self.distribution.noise(
-        num_envs, random.key(self._act_seed, step_counter))
+    return self.distribution.noise(num_envs, random.key(self._act_seed, step_counter))
 
   def initial_state(self, num_envs: int) -> types.PolicyState:
     """Returns the state of the policy at the start of episodes.
@@ -82,11 +86,13 @@ class ActorCritic(deprecated.EarlierNames):
     """
     encoder, size = self.observation_encoder, self.model.size
     return types.PolicyState(
-        frame_stack_lib.initial_recent(encoder.example, num_envs)
-        if encoder.stack else (), tf.zeros([num_envs, size]) if size else ())
+      frame_stack_lib.initial_recent(encoder.example, num_envs) if encoder.stack else (),
+      tf.zeros([num_envs, size]) if size else (),
+    )
 
-  def act(self, observ: tf.Tensor, state: types.PolicyState,
-          noise: tf.Tensor | None) -> tuple[tf.Tensor, types.PolicyState]:
+  def act(
+    self, observ: tf.Tensor, state: types.PolicyState, noise: tf.Tensor | None
+  ) -> tuple[tf.Tensor, types.PolicyState]:
     """Selects actions.
 
     Args:
@@ -126,14 +132,11 @@ class ActorCritic(deprecated.EarlierNames):
     """
     value, final_value = self.model.values(batch)
     # --8<-- [start:next_value]
-    next_value = tf.where(
-        batch.last, tf.gather(final_value, batch.sequence),
-        tf.roll(value, -1, 0))
+    next_value = tf.where(batch.last, tf.gather(final_value, batch.sequence), tf.roll(value, -1, 0))
     # --8<-- [end:next_value]
     return value, next_value
 
-  def update_normalization(self, batch: types.Experience
-                           ) -> dict[str, tf.Tensor]:
+  def update_normalization(self, batch: types.Experience) -> dict[str, tf.Tensor]:
     """Adds the observations of a batch to the running moments.
 
     Args:
@@ -145,23 +148,24 @@ class ActorCritic(deprecated.EarlierNames):
     encoder = self.observation_encoder
     if not encoder.moments:
       return {}
-    observations = minibatches.minibatch(
-        batch.observ, masked.weight(batch.valid))
-    clipped = observations.sum(lambda observ, weight: masked.mean(
-        encoder.clipped(observ), weight))
+    observations = minibatches.minibatch(batch.observ, masked.weight(batch.valid))
+    clipped = observations.sum(lambda observ, weight: masked.mean(encoder.clipped(observ), weight))
+
     def update(observ: tf.Tensor, weight: tf.Tensor) -> tuple[()]:
       encoder.update(observ, weight > 0)
       return ()
+
     observations.sum(update)
-    return {"observ_clipped": clipped,
-            "observ_mean": tf.reduce_mean(encoder.moments.mean),
-            "observ_std": tf.reduce_mean(encoder.moments.std)}
+    return {
+      "observ_clipped": clipped,
+      "observ_mean": tf.reduce_mean(encoder.moments.mean),
+      "observ_std": tf.reduce_mean(encoder.moments.std),
+    }
 
   def variables(self) -> dict[str, Any]:
     """Returns all variables that a checkpoint contains, by name."""
     moments = self.observation_encoder.moments
-    variables = [*self.weights, *self.extra_variables,
-                 *(moments.variables if moments else [])]
+    variables = [*self.weights, *self.extra_variables, *(moments.variables if moments else [])]
     named = {getattr(v, "path", v.name): v for v in variables}
     assert len(named) == len(variables), "Two variables share a name."
     return named

@@ -12,11 +12,12 @@ import tensorflow as tf
 from agents import types
 
 _NEW_NAMES = {
-    "both": "policy_and_value",
-    "features": "observation_encoder",
-    "head": "distribution",
-    "others": "extra_variables",
-    "update_features": "update_normalization"}
+  "both": "policy_and_value",
+  "features": "observation_encoder",
+  "head": "distribution",
+  "others": "extra_variables",
+  "update_features": "update_normalization",
+}
 
 
 class EarlierNames:
@@ -51,6 +52,5 @@ class Minibatches(NamedTuple):
     minibatch = self.minibatches.take(index)
     if hasattr(minibatch, "num_chunks"):
       return Batch(*minibatch)
-    data, weight = types.map_tensors(
-        lambda tensor: tensor[None], tuple(minibatch))
+    data, weight = types.map_tensors(lambda tensor: tensor[None], tuple(minibatch))
     return Batch(data, weight, tf.constant(1))

@@ -24,8 +24,12 @@ class Networks(NamedTuple):
   def weights(self) -> list[Any]:
     """Trainable variables of all networks; empty before their first call."""
     torsos = dict.fromkeys((self.policy_torso, self.value_torso))
-    return [weight for network in (self.policy, self.value, *torsos)
-            if network is not None for weight in network.trainable_variables]
+    return [
+      weight
+      for network in (self.policy, self.value, *torsos)
+      if network is not None
+      for weight in network.trainable_variables
+    ]
 
 
 class FeedForward(deprecated.EarlierNames):
@@ -41,14 +45,11 @@ class FeedForward(deprecated.EarlierNames):
 
   size = 0
 
-  def __init__(self, encoder: observation_encoder.ObservationEncoder,
-               networks: Networks) -> None:
+  def __init__(self, encoder: observation_encoder.ObservationEncoder, networks: Networks) -> None:
     self._encoder = encoder
     self._networks = networks
-    self._policy = functools.partial(
-        self._apply, networks.policy_torso, networks.policy)
-    self._value = functools.partial(
-        self._apply, networks.value_torso, networks.value)
+    self._policy = functools.partial(self._apply, networks.policy_torso, networks.policy)
+    self._value = functools.partial(self._apply, networks.value_torso, networks.value)
     self.policy_and_value(encoder.example)  # Builds the variables.
 
   def act(self, observ: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
@@ -60,8 +61,7 @@ class FeedForward(deprecated.EarlierNames):
     """
     return self._policy(observ), state
 
-  def policy_and_value(self, observ: Any, context: Any = ()
-                       ) -> tuple[tf.Tensor, tf.Tensor]:
+  def policy_and_value(self, observ: Any, context: Any = ()) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns parameters of the policy, [N, P], and values, [N].
 
     Args:
@@ -82,8 +82,7 @@ class FeedForward(deprecated.EarlierNames):
     Args:
       batch: Tensors of shape [N, ...].
     """
-    return minibatches.map_rows(
-        self._policy, batch.observ, masked.valid_length(batch.valid))
+    return minibatches.map_rows(self._policy, batch.observ, masked.valid_length(batch.valid))
 
   def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values of all rows, [N], and of final observations, [S].
@@ -91,15 +90,14 @@ class FeedForward(deprecated.EarlierNames):
     Args:
       batch: Tensors of shape [N, ...] and final observations, [S, ...].
     """
-    value = minibatches.map_rows(
-        self._value, batch.observ, masked.valid_length(batch.valid))
-    final_value = minibatches.map_rows(
-        self._value, batch.final_observ, tf.reduce_max(batch.sequence) + 1)
+    value = minibatches.map_rows(self._value, batch.observ, masked.valid_length(batch.valid))
+    num_sequences = tf.reduce_max(batch.sequence) + 1
+    final_value = minibatches.map_rows(self._value, batch.final_observ, num_sequences)
     return value[:, 0], final_value[:, 0]
 
-  def shuffle_split(self, samples: Any, batch: types.Experience,
-                    size: int | None, key: tf.Tensor
-                    ) -> minibatches.Minibatches | minibatches.FullBatch:
+  def shuffle_split(
+    self, samples: Any, batch: types.Experience, size: int | None, key: tf.Tensor
+  ) -> minibatches.Minibatches | minibatches.FullBatch:
     """Splits samples of all rows randomly into minibatches.
 
     Args:

@@ -36,8 +36,9 @@ class GPULearner:
     self.act = self._actor.act
     self.encode = self._actor.encode
 
-  def learn(self, batch: types.Experience, step_counter: tf.Tensor,
-            progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+  def learn(
+    self, batch: types.Experience, step_counter: tf.Tensor, progress: tf.Tensor
+  ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Learns on the device, then copies all variables to the CPU.
 
     Args:

@@ -28,8 +28,7 @@ class ChunkedMinibatch(NamedTuple):
 
   def sum(self, function: Callable[[Any, tf.Tensor], Any]) -> Any:
     """See `minibatches.Minibatch.sum`."""
-    return sum_chunks(lambda chunk: function(*chunk),
-                      (self.samples, self.weight), self.num_chunks)
+    return sum_chunks(lambda chunk: function(*chunk), (self.samples, self.weight), self.num_chunks)
 
 
 def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
@@ -46,16 +45,14 @@ def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
   padding = padded_rows(rows) - rows
   if padding:
     indices = tf.pad(tf.range(rows), [[0, padding]])
-    samples = types.map_tensors(
-        lambda tensor: tf.gather(tensor, indices), samples)
+    samples = types.map_tensors(lambda tensor: tf.gather(tensor, indices), samples)
     weight = tf.pad(weight, [[0, padding]])
   return ChunkedMinibatch(
-      split(samples), split(weight),
-      num_filled(masked.valid_length(weight > 0), rows + padding))
+    split(samples), split(weight), num_filled(masked.valid_length(weight > 0), rows + padding)
+  )
 
 
-def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
-             num_rows: tf.Tensor) -> tf.Tensor:
+def map_rows(function: Callable[[Any], tf.Tensor], data: Any, num_rows: tf.Tensor) -> tf.Tensor:
   """Applies a function to the chunks that contain the first `num_rows` rows.
 
   Args:
@@ -71,14 +68,14 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
   shape = function(take(chunks, 0)).shape
   outputs = tf.TensorArray(tf.float32, _num_chunks(rows), element_shape=shape)
   outputs = loops.repeat(
-      num_filled(num_rows, rows),
-      lambda index, outputs: outputs.write(
-          index, function(take(chunks, index))), outputs)
+    num_filled(num_rows, rows),
+    lambda index, outputs: outputs.write(index, function(take(chunks, index))),
+    outputs,
+  )
   return tf.reshape(outputs.stack(), [rows, *shape[1:]])
 
 
-def sum_chunks(function: Callable[[Any], Any], data: Any,
-               num_chunks: tf.Tensor) -> Any:
+def sum_chunks(function: Callable[[Any], Any], data: Any, num_chunks: tf.Tensor) -> Any:
   """Sums the results of a function over the first `num_chunks` chunks.
 
   Args:
@@ -88,10 +85,10 @@ def sum_chunks(function: Callable[[Any], Any], data: Any,
   """
   # --8<-- [start:sum_chunks]
   return loops.repeat(
-      num_chunks - 1,
-      lambda index, result: tf.nest.map_structure(
-          tf.add, result, function(take(data, index + 1))),
-      function(take(data, 0)))
+    num_chunks - 1,
+    lambda index, result: tf.nest.map_structure(tf.add, result, function(take(data, index + 1))),
+    function(take(data, 0)),
+  )
   # --8<-- [end:sum_chunks]
 
 
@@ -111,8 +108,9 @@ def split(data: Any) -> Any:
   Args:
     data: Structure of tensors; N is a result of `padded_rows`.
   """
-  return types.map_tensors(lambda tensor: tf.reshape(
-      tensor, [_num_chunks(tensor.shape[0]), -1, *tensor.shape[1:]]), data)
+  return types.map_tensors(
+    lambda tensor: tf.reshape(tensor, [_num_chunks(tensor.shape[0]), -1, *tensor.shape[1:]]), data
+  )
 
 
 def num_filled(num_rows: tf.Tensor, rows: int) -> tf.Tensor:

@@ -39,14 +39,18 @@ class Penalty:
       kl: Mean KL divergence from the old to the updated policy, in nats.
     """
     # --8<-- [start:adapt]
-    change = tf.where(kl > _LARGE * self._target, self._factor, tf.where(
-        kl < _SMALL * self._target, 1 / self._factor, 1.0))
+    change = tf.where(
+      kl > _LARGE * self._target,
+      self._factor,
+      tf.where(kl < _SMALL * self._target, 1 / self._factor, 1.0),
+    )
     self.weight.assign(tf.clip_by_value(self.weight * change, *self._bounds))
     # --8<-- [end:adapt]
 
 
-def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
-                    num_sequences: int) -> tuple[tf.Tensor, tf.Tensor]:
+def sum_by_sequence(
+  kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor, num_sequences: int
+) -> tuple[tf.Tensor, tf.Tensor]:
   """Sums the KL divergence and counts the steps of each sequence.
 
   Args:
@@ -60,12 +64,15 @@ def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
     these steps, each of shape [I].
   """
   mask = tf.cast(valid, tf.float32)
-  return (tf.math.unsorted_segment_sum(mask * kl, sequence, num_sequences),
-          tf.math.unsorted_segment_sum(mask, sequence, num_sequences))
+  return (
+    tf.math.unsorted_segment_sum(mask * kl, sequence, num_sequences),
+    tf.math.unsorted_segment_sum(mask, sequence, num_sequences),
+  )
 
 
-def cutoff(kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
-           ) -> tuple[tf.Tensor, tf.Tensor]:
+def cutoff(
+  kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
+) -> tuple[tf.Tensor, tf.Tensor]:
   """Penalizes sequences with a mean KL divergence above a threshold.
 
       excess = max(0, kl_sum / length - threshold)
@@ -87,6 +94,8 @@ def cutoff(kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
   length = tf.maximum(length, 1.0)
   # --8<-- [start:cutoff]
   excess = tf.nn.relu(kl_sum / length - threshold)
-  return (coef * tf.reduce_sum(tf.square(excess)) / num_sequences,
-          2 * coef * excess / (num_sequences * length))
+  return (
+    coef * tf.reduce_sum(tf.square(excess)) / num_sequences,
+    2 * coef * excess / (num_sequences * length),
+  )
   # --8<-- [end:cutoff]

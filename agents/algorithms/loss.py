@@ -43,20 +43,24 @@ class PPOLoss:
       coefficient even if the config disables the penalty.
   """
 
-  def __init__(self, config: config_lib.Algorithm,
-               distribution: action_distribution.ActionDistribution,
-               model: Any) -> None:
+  def __init__(
+    self,
+    config: config_lib.Algorithm,
+    distribution: action_distribution.ActionDistribution,
+    model: Any,
+  ) -> None:
     self._config = config
     self._distribution = distribution
     self._model = model
     self.names = ["policy_loss", "value_loss", "entropy"] + (
-        ["clip_fraction"] if config.clip_ratio is not None else [])
+      ["clip_fraction"] if config.clip_ratio is not None else []
+    )
     self.minibatch_names = ["kl_cutoff"] if config.kl_cutoff_coef else []
-    self.penalty = kl_penalty.Penalty(
-        config.kl_penalty, config.kl_penalty_factor, config.kl_target)
+    self.penalty = kl_penalty.Penalty(config.kl_penalty, config.kl_penalty_factor, config.kl_target)
 
-  def bind(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
-           ) -> tuple[minibatches.AnyMinibatch, Callable[..., Any], Losses]:
+  def bind(
+    self, minibatch: minibatches.AnyMinibatch, num_sequences: int
+  ) -> tuple[minibatches.AnyMinibatch, Callable[..., Any], Losses]:
     """Normalizes advantages and computes the KL cutoff of a whole minibatch.
 
     Args:
@@ -70,19 +74,16 @@ class PPOLoss:
     """
     config = self._config
     if config.normalize_advantage:
-      advantage = masked.normalize(
-          minibatch.samples.advantage, minibatch.weight)
-      minibatch = minibatch._replace(
-          samples=minibatch.samples._replace(advantage=advantage))
+      advantage = masked.normalize(minibatch.samples.advantage, minibatch.weight)
+      minibatch = minibatch._replace(samples=minibatch.samples._replace(advantage=advantage))
     if not config.kl_cutoff_coef:
       return minibatch, self, {}
     kl_cutoff, kl_gradient = self._cutoff(minibatch, num_sequences)
-    return (minibatch, functools.partial(self, kl_gradient=kl_gradient),
-            {"kl_cutoff": kl_cutoff})
+    return minibatch, functools.partial(self, kl_gradient=kl_gradient), {"kl_cutoff": kl_cutoff}
 
-  def __call__(self, samples: Samples, weight: tf.Tensor,
-               kl_gradient: tf.Tensor | None = None
-               ) -> tuple[tf.Tensor, Losses]:
+  def __call__(
+    self, samples: Samples, weight: tf.Tensor, kl_gradient: tf.Tensor | None = None
+  ) -> tuple[tf.Tensor, Losses]:
     """Returns the loss of some rows of a minibatch, and the terms of the loss.
 
     Args:
@@ -94,28 +95,25 @@ class PPOLoss:
     """
     config = self._config
     mean = functools.partial(masked.mean, weights=weight)
-    parameters, value = self._model.policy_and_value(
-        samples.observ, samples.context)
+    parameters, value = self._model.policy_and_value(samples.observ, samples.context)
     log_prob = self._distribution.log_prob(parameters, samples.action)
     # --8<-- [start:surrogate]
     ratio = tf.exp(log_prob - samples.log_prob)
     surrogate = ratio * samples.advantage  # Equation 6.
     if config.clip_ratio is not None:
-      clipped = tf.clip_by_value(
-          ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
-      surrogate = tf.minimum(
-          surrogate, clipped * samples.advantage)  # Equation 7.
+      clipped = tf.clip_by_value(ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
+      surrogate = tf.minimum(surrogate, clipped * samples.advantage)  # Equation 7.
     # --8<-- [end:surrogate]
     # --8<-- [start:objective]
     error = tf.square(value - samples.value_target)
     if config.value_clip is not None:
-      near = samples.value + tf.clip_by_value(
-          value - samples.value, -config.value_clip, config.value_clip)
-      error = tf.maximum(error, tf.square(near - samples.value_target))
-    losses = {"policy_loss": -mean(surrogate), "value_loss": mean(error),
-              "entropy": mean(self._distribution.entropy(parameters))}
-    loss = (losses["policy_loss"] + config.value_coef * losses["value_loss"]
-            - config.entropy_coef * losses["entropy"])  # Equation 9.
+      change = tf.clip_by_value(value - samples.value, -config.value_clip, config.value_clip)
+      error = tf.maximum(error, tf.square(samples.value + change - samples.value_target))
+    policy_loss, value_loss = -mean(surrogate), mean(error)
+    entropy = mean(self._distribution.entropy(parameters))
+    losses = {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
+    # Equation 9.
+    loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
     # --8<-- [end:objective]
     if config.clip_ratio is not None:
       outside = tf.abs(ratio - 1) > config.clip_ratio
@@ -133,17 +131,16 @@ class PPOLoss:
     # --8<-- [end:kl_cutoff]
     return loss, losses
 
-  def _cutoff(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
-              ) -> tuple[tf.Tensor, tf.Tensor]:
+  def _cutoff(
+    self, minibatch: minibatches.AnyMinibatch, num_sequences: int
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the KL cutoff and its derivative, see `kl_penalty.cutoff`."""
-    def sums(samples: Samples, weight: tf.Tensor
-             ) -> tuple[tf.Tensor, tf.Tensor]:
-      parameters, _ = self._model.policy_and_value(
-          samples.observ, samples.context)
+
+    def sums(samples: Samples, weight: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+      parameters, _ = self._model.policy_and_value(samples.observ, samples.context)
       kl = self._distribution.kl(samples.policy, parameters)
-      return kl_penalty.sum_by_sequence(
-          kl, samples.sequence, weight > 0, num_sequences)
+      return kl_penalty.sum_by_sequence(kl, samples.sequence, weight > 0, num_sequences)
+
     kl_sum, length = minibatch.sum(sums)
     threshold = self._config.kl_cutoff_factor * self._config.kl_target
-    return kl_penalty.cutoff(
-        kl_sum, length, threshold, self._config.kl_cutoff_coef)
+    return kl_penalty.cutoff(kl_sum, length, threshold, self._config.kl_cutoff_coef)

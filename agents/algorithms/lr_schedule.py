@@ -49,7 +49,8 @@ class LearningRateSchedule:
     """
     # --8<-- [start:kl_adaptive]
     if self._schedule == "kl_adaptive":
-      factor = tf.where(kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(
-          kl < self._kl_target / 2, _FACTOR, 1.0))
+      factor = tf.where(
+        kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(kl < self._kl_target / 2, _FACTOR, 1.0)
+      )
       self._rate.assign(tf.clip_by_value(self._rate * factor, *self._bounds))
     # --8<-- [end:kl_adaptive]

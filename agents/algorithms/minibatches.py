@@ -45,8 +45,8 @@ class Minibatches(NamedTuple):
     """
     # With `rows[index]`, XLA would compile again for each value of `index`.
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
-    return minibatch(tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, rows), self.samples), weight)
+    samples = tf.nest.map_structure(lambda tensor: tf.gather(tensor, rows), self.samples)
+    return minibatch(samples, weight)
 
 
 class FullBatch(NamedTuple):
@@ -60,8 +60,9 @@ class FullBatch(NamedTuple):
     return self.minibatch
 
 
-def shuffle_split(samples: Any, valid: tf.Tensor, size: int | None,
-                  key: tf.Tensor) -> Minibatches | FullBatch:
+def shuffle_split(
+  samples: Any, valid: tf.Tensor, size: int | None, key: tf.Tensor
+) -> Minibatches | FullBatch:
   """Splits the valid rows randomly into minibatches.
 
   Args:
@@ -75,11 +76,10 @@ def shuffle_split(samples: Any, valid: tf.Tensor, size: int | None,
     return FullBatch(minibatch(samples, masked.weight(valid)))
   rows = random.permutation(valid.shape[0], key, first=valid)
   rows = tf.where(valid, rows, rows[0])  # Padding repeats a valid row.
-  rows, is_valid = (
-      tf.reshape(tf.pad(tensor, [[0, -valid.shape[0] % size]]), [-1, size])
-      for tensor in (rows, valid))
-  return Minibatches(samples, rows, masked.weight(is_valid, axis=1),
-                     (masked.valid_length(valid) + size - 1) // size)
+  padding = [[0, -valid.shape[0] % size]]
+  rows, is_valid = (tf.reshape(tf.pad(x, padding), [-1, size]) for x in (rows, valid))
+  weight = masked.weight(is_valid, axis=1)
+  return Minibatches(samples, rows, weight, (masked.valid_length(valid) + size - 1) // size)
 
 
 def minibatch(samples: Any, weight: tf.Tensor) -> AnyMinibatch:
@@ -97,8 +97,7 @@ def minibatch(samples: Any, weight: tf.Tensor) -> AnyMinibatch:
   return Minibatch(samples, weight)
 
 
-def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
-             num_rows: tf.Tensor) -> tf.Tensor:
+def map_rows(function: Callable[[Any], tf.Tensor], data: Any, num_rows: tf.Tensor) -> tf.Tensor:
   """Applies a function to the first `num_rows` of N rows.
 
   Args:

@@ -43,27 +43,34 @@ class BatchPPO(actor_critic.ActorCritic):
       step.
   """
 
-  def __init__(self, config: config_lib.Algorithm,
-               observation_space: gymnasium.Space,
-               networks: feed_forward_model.Networks, seed: int,
-               frame_stack: int = 1) -> None:
+  def __init__(
+    self,
+    config: config_lib.Algorithm,
+    observation_space: gymnasium.Space,
+    networks: feed_forward_model.Networks,
+    seed: int,
+    frame_stack: int = 1,
+  ) -> None:
     super().__init__(config, observation_space, networks, seed, frame_stack)
     self._loss = loss_lib.PPOLoss(config, self.distribution, self.model)
-    self._reward_scale = reward_scale.RewardScale(
-        config.reward_scale, config.reward_clip)
+    self._reward_scale = reward_scale.RewardScale(config.reward_scale, config.reward_clip)
     self._lr_schedule = lr_schedule.LearningRateSchedule(
-        config.lr_schedule, config.learning_rate, config.kl_target)
+      config.lr_schedule, config.learning_rate, config.kl_target
+    )
     self._shuffle_seed = random.stream(seed, "shuffle")
-    self._optimizer = keras.optimizers.Adam(
-        epsilon=config.adam_epsilon, name="adam")
+    self._optimizer = keras.optimizers.Adam(epsilon=config.adam_epsilon, name="adam")
     self._optimizer.build(self.weights)
     self.extra_variables = [
-        *self._optimizer.variables, *self._reward_scale.variables,
-        *self._lr_schedule.variables, *self._loss.penalty.variables]
+      *self._optimizer.variables,
+      *self._reward_scale.variables,
+      *self._lr_schedule.variables,
+      *self._loss.penalty.variables,
+    ]
 
   @tf.function(jit_compile=True, autograph=False)
-  def learn(self, batch: types.Experience, step_counter: tf.Tensor,
-            progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+  def learn(
+    self, batch: types.Experience, step_counter: tf.Tensor, progress: tf.Tensor
+  ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Trains policy and value for several epochs on one batch.
 
     Args:
@@ -78,14 +85,16 @@ class BatchPPO(actor_critic.ActorCritic):
     """
     samples, metrics, state = self.prepare(batch, progress)
     _, state = tf.while_loop(
-        lambda epoch, _: epoch < self.config.update_epochs,
-        lambda epoch, state: (epoch + 1, self.epoch(
-            batch, samples, step_counter, epoch, state)),
-        (tf.constant(0), state), maximum_iterations=self.config.update_epochs)
+      lambda epoch, _: epoch < self.config.update_epochs,
+      lambda epoch, state: (epoch + 1, self.epoch(batch, samples, step_counter, epoch, state)),
+      (tf.constant(0), state),
+      maximum_iterations=self.config.update_epochs,
+    )
     return self.finish(batch, samples, metrics, state)
 
-  def prepare(self, batch: types.Experience, progress: tf.Tensor
-              ) -> tuple[loss_lib.Samples, dict[str, tf.Tensor], EpochState]:
+  def prepare(
+    self, batch: types.Experience, progress: tf.Tensor
+  ) -> tuple[loss_lib.Samples, dict[str, tf.Tensor], EpochState]:
     """Computes the inputs of the loss.
 
     Args:
@@ -103,27 +112,32 @@ class BatchPPO(actor_critic.ActorCritic):
     # are the parameters of the policy that acted.
     policy = self.model.policy(batch)
     value, advantage = self._estimate_advantage(batch)
+    log_prob = self.distribution.log_prob(policy, batch.action)
+    target = value + advantage
     samples = loss_lib.Samples(
-        batch.observ, batch.action, policy,
-        self.distribution.log_prob(policy, batch.action), value, advantage,
-        value + advantage, batch.sequence)
+      batch.observ, batch.action, policy, log_prob, value, advantage, target, batch.sequence
+    )
     weight = masked.weight(batch.valid)
     metrics = {
-        "learning_rate": learning_rate,
-        "action_std": masked.mean(self.distribution.std(policy), weight),
-        "action_saturation": masked.mean(
-            self.distribution.saturation(batch.action), weight),
-        "value_mean": masked.mean(value, weight),
-        "explained_variance": 1 - masked.variance(advantage, weight) / (
-            masked.variance(value + advantage, weight) + 1e-8)}
-    sums = dict.fromkeys((
-        *self._loss.names, *self._loss.minibatch_names, "grad_norm", *_COUNTS),
-        tf.constant(0.0))
+      "learning_rate": learning_rate,
+      "action_std": masked.mean(self.distribution.std(policy), weight),
+      "action_saturation": masked.mean(self.distribution.saturation(batch.action), weight),
+      "value_mean": masked.mean(value, weight),
+      "explained_variance": 1
+      - masked.variance(advantage, weight) / (masked.variance(value + advantage, weight) + 1e-8),
+    }
+    names = (*self._loss.names, *self._loss.minibatch_names, "grad_norm", *_COUNTS)
+    sums = dict.fromkeys(names, tf.constant(0.0))
     return samples, metrics, EpochState(advantage, value, sums)
 
-  def epoch(self, batch: types.Experience, samples: loss_lib.Samples,
-            step_counter: tf.Tensor, epoch: tf.Tensor, state: EpochState
-            ) -> EpochState:
+  def epoch(
+    self,
+    batch: types.Experience,
+    samples: loss_lib.Samples,
+    step_counter: tf.Tensor,
+    epoch: tf.Tensor,
+    state: EpochState,
+  ) -> EpochState:
     """Takes one gradient step on each minibatch of the samples.
 
     Args:
@@ -137,18 +151,24 @@ class BatchPPO(actor_critic.ActorCritic):
     Returns:
       State after this epoch.
     """
-    advantage, value, split = self._shuffle_split(
-        batch, samples, step_counter, epoch, state)
+    advantage, value, split = self._shuffle_split(batch, samples, step_counter, epoch, state)
     _, sums = tf.while_loop(
-        lambda index, _: index < split.num_minibatches,
-        lambda index, sums: (index + 1, tf.nest.map_structure(
-            tf.add, sums, self._gradient_step(batch, split.take(index)))),
-        (tf.constant(0), state.sums))
+      lambda index, _: index < split.num_minibatches,
+      lambda index, sums: (
+        index + 1,
+        tf.nest.map_structure(tf.add, sums, self._gradient_step(batch, split.take(index))),
+      ),
+      (tf.constant(0), state.sums),
+    )
     return EpochState(advantage, value, sums)
 
-  def finish(self, batch: types.Experience, samples: loss_lib.Samples,
-             metrics: dict[str, tf.Tensor], state: EpochState
-             ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+  def finish(
+    self,
+    batch: types.Experience,
+    samples: loss_lib.Samples,
+    metrics: dict[str, tf.Tensor],
+    state: EpochState,
+  ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Adapts learning rate, KL penalty and moments after the last epoch.
 
     Args:
@@ -164,9 +184,8 @@ class BatchPPO(actor_critic.ActorCritic):
     # Without this dependency, XLA computes the moments below in a second thread
     # during the gradient steps, which can slow them down; docs/performance.md.
     batch = batch._replace(valid=batch.valid & (num_steps >= 0))
-    metrics = {**metrics, **{
-        name: total if name in _COUNTS else total / num_steps
-        for name, total in state.sums.items()}}
+    means = {name: x / num_steps for name, x in state.sums.items() if name not in _COUNTS}
+    metrics = {**metrics, **state.sums, **means}
     kl = self.distribution.kl(samples.policy, self.model.policy(batch))
     metrics["kl"] = masked.mean(kl, masked.weight(batch.valid))
     self._lr_schedule.adapt(metrics["kl"])
@@ -179,8 +198,7 @@ class BatchPPO(actor_critic.ActorCritic):
     metrics.update(self.update_normalization(batch))
     return metrics, state.advantage
 
-  def _estimate_advantage(self, batch: types.Experience
-                          ) -> tuple[tf.Tensor, tf.Tensor]:
+  def _estimate_advantage(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values and advantages of shape [N], in units of scaled reward."""
     config = self.config
     value, next_value = self.values(batch)
@@ -188,46 +206,52 @@ class BatchPPO(actor_critic.ActorCritic):
     terminated = batch.terminated
     if not config.bootstrap_truncation:
       terminated |= batch.truncated
+    reward = self._reward_scale(batch.reward)
     advantage = gae.generalized_advantage(
-        self._reward_scale(batch.reward), value, next_value, terminated,
-        batch.last, config.discount, config.gae_lambda)
+      reward, value, next_value, terminated, batch.last, config.discount, config.gae_lambda
+    )
     # --8<-- [end:advantage]
     return value, advantage
 
-  def _shuffle_split(self, batch: types.Experience, samples: loss_lib.Samples,
-                     step_counter: tf.Tensor, epoch: tf.Tensor,
-                     state: EpochState) -> tuple[tf.Tensor, tf.Tensor, Any]:
+  def _shuffle_split(
+    self,
+    batch: types.Experience,
+    samples: loss_lib.Samples,
+    step_counter: tf.Tensor,
+    epoch: tf.Tensor,
+    state: EpochState,
+  ) -> tuple[tf.Tensor, tf.Tensor, Any]:
     """Returns advantages, values, and minibatches of one epoch."""
     config = self.config
     advantage, value, _ = state
     # --8<-- [start:minibatches]
     if config.recompute_advantages:
       value, advantage = self._estimate_advantage(batch)
-    key = random.key(self._shuffle_seed, step_counter * config.update_epochs
-                     + tf.cast(epoch, tf.int64))
-    return advantage, value, self.model.shuffle_split(
-        samples._replace(advantage=advantage, value_target=value + advantage),
-        batch, config.minibatch_size, key)
+    count = step_counter * config.update_epochs + tf.cast(epoch, tf.int64)
+    key = random.key(self._shuffle_seed, count)
+    samples = samples._replace(advantage=advantage, value_target=value + advantage)
+    split = self.model.shuffle_split(samples, batch, config.minibatch_size, key)
     # --8<-- [end:minibatches]
+    return advantage, value, split
 
-  def _gradient_step(self, batch: types.Experience,
-                     minibatch: minibatches.AnyMinibatch
-                     ) -> dict[str, tf.Tensor]:
+  def _gradient_step(
+    self, batch: types.Experience, minibatch: minibatches.AnyMinibatch
+  ) -> dict[str, tf.Tensor]:
     """Takes one gradient step and returns its metrics."""
-    minibatch, loss, losses = self._loss.bind(
-        minibatch, batch.final_observ.shape[0])
+    minibatch, loss, losses = self._loss.bind(minibatch, batch.final_observ.shape[0])
     gradients, terms = self._gradients(loss, minibatch)
     return {**losses, **terms, **self._apply(gradients)}
 
-  def _gradients(self, loss: Callable[..., Any],
-                 minibatch: minibatches.AnyMinibatch
-                 ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+  def _gradients(
+    self, loss: Callable[..., Any], minibatch: minibatches.AnyMinibatch
+  ) -> tuple[list[tf.Tensor], loss_lib.Losses]:
     """Returns the gradients, and the terms of the loss by name."""
-    def gradients(samples: loss_lib.Samples, weight: tf.Tensor
-                  ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+
+    def gradients(samples: loss_lib.Samples, weight: tf.Tensor) -> tuple[Any, loss_lib.Losses]:
       with tf.GradientTape() as tape:
         total, terms = loss(samples, weight)
       return tape.gradient(total, self.weights), terms
+
     return minibatch.sum(gradients)
 
   def _apply(self, gradients: list[tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -235,9 +259,11 @@ class BatchPPO(actor_critic.ActorCritic):
     # --8<-- [start:adam]
     norm = tf.linalg.global_norm(gradients)
     if self.config.max_grad_norm is not None:
-      gradients, _ = tf.clip_by_global_norm(
-          gradients, self.config.max_grad_norm, norm)
+      gradients, _ = tf.clip_by_global_norm(gradients, self.config.max_grad_norm, norm)
     self._optimizer.apply(gradients, self.weights)
     # --8<-- [end:adam]
-    return {"grad_norm": norm, "gradient_steps": tf.constant(1.0),
-            "finite_steps": tf.cast(tf.math.is_finite(norm), tf.float32)}
+    return {
+      "grad_norm": norm,
+      "gradient_steps": tf.constant(1.0),
+      "finite_steps": tf.cast(tf.math.is_finite(norm), tf.float32),
+    }

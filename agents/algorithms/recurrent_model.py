@@ -27,8 +27,9 @@ class RecurrentModel(deprecated.EarlierNames):
     size: Length of the recurrent state of one episode.
   """
 
-  def __init__(self, encoder: observation_encoder.ObservationEncoder,
-               networks: feed_forward_model.Networks) -> None:
+  def __init__(
+    self, encoder: observation_encoder.ObservationEncoder, networks: feed_forward_model.Networks
+  ) -> None:
     self._encoder = encoder
     self._networks = networks
     self._slices = {}  # Slice of the recurrent state, by torso.
@@ -40,8 +41,7 @@ class RecurrentModel(deprecated.EarlierNames):
     state = tf.zeros([1, self.size])
     # The two calls build the variables.
     self.act(encoder.example, state)
-    self.policy_and_value(encoder.example, types.Segments(
-        tf.constant([[False]]), state))
+    self.policy_and_value(encoder.example, types.Segments(tf.constant([[False]]), state))
 
   def act(self, observ: Any, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns parameters of the policy, [N, P], and the next state, [N, size].
@@ -51,14 +51,14 @@ class RecurrentModel(deprecated.EarlierNames):
       state: Recurrent state of the episodes, [N, size].
     """
     inputs = self._encoder.inputs(observ)
-    steps = {torso_: torso_.step(torso_.encode(inputs), state[:, part])
-             for torso_, part in self._slices.items()}
+    steps = {
+      torso_: torso_.step(torso_.encode(inputs), state[:, part])
+      for torso_, part in self._slices.items()
+    }
     output, _ = steps[self._networks.policy_torso]
-    return self._networks.policy(output), tf.concat(
-        [state for _, state in steps.values()], -1)
+    return self._networks.policy(output), tf.concat([state for _, state in steps.values()], -1)
 
-  def policy_and_value(self, observ: Any, context: types.Segments
-                       ) -> tuple[tf.Tensor, tf.Tensor]:
+  def policy_and_value(self, observ: Any, context: types.Segments) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns parameters of the policy, [N, P], and values, [N].
 
     Args:
@@ -67,10 +67,13 @@ class RecurrentModel(deprecated.EarlierNames):
         states before the segments.
     """
     inputs = self._encoder.inputs(observ)
-    outputs = {torso_: self._unroll(torso_, torso_.encode(inputs), context)[0]
-               for torso_ in self._slices}
-    return (self._networks.policy(outputs[self._networks.policy_torso]),
-            self._networks.value(outputs[self._networks.value_torso])[:, 0])
+    outputs = {
+      torso_: self._unroll(torso_, torso_.encode(inputs), context)[0] for torso_ in self._slices
+    }
+    return (
+      self._networks.policy(outputs[self._networks.policy_torso]),
+      self._networks.value(outputs[self._networks.value_torso])[:, 0],
+    )
 
   def policy(self, batch: types.Experience) -> tf.Tensor:
     """Returns parameters of the policy for all rows, [N, P].
@@ -93,17 +96,19 @@ class RecurrentModel(deprecated.EarlierNames):
     outputs, states = self._unroll_batch(torso_, batch)
     rows, num_steps = batch.valid.shape[0], outputs.shape[0]
     last = tf.math.unsorted_segment_max(
-        tf.where(batch.last & batch.valid, tf.range(rows), 0),
-        batch.sequence, batch.final_observ.shape[0])
-    features = self._encode(
-        torso_, batch.final_observ, tf.reduce_max(batch.sequence) + 1)
-    final_output, _ = torso_.step(features, tf.gather(
-        states, tf.clip_by_value(last, 0, num_steps - 1)))
-    return (tf.pad(value(outputs)[:, 0], [[0, rows - num_steps]]),
-            value(final_output)[:, 0])
+      tf.where(batch.last & batch.valid, tf.range(rows), 0),
+      batch.sequence,
+      batch.final_observ.shape[0],
+    )
+    features = self._encode(torso_, batch.final_observ, tf.reduce_max(batch.sequence) + 1)
+    final_output, _ = torso_.step(
+      features, tf.gather(states, tf.clip_by_value(last, 0, num_steps - 1))
+    )
+    return (tf.pad(value(outputs)[:, 0], [[0, rows - num_steps]]), value(final_output)[:, 0])
 
-  def shuffle_split(self, samples: Any, batch: types.Experience,
-                    size: int | None, key: tf.Tensor) -> SegmentMinibatches:
+  def shuffle_split(
+    self, samples: Any, batch: types.Experience, size: int | None, key: tf.Tensor
+  ) -> SegmentMinibatches:
     """Splits whole segments randomly into minibatches.
 
     Args:
@@ -114,34 +119,43 @@ class RecurrentModel(deprecated.EarlierNames):
       key: Random key of shape [2].
     """
     num_segments, length = batch.segments.first.shape
-    steps = types.map_tensors(lambda tensor: tf.reshape(
-        tensor[:num_segments * length],
-        [num_segments, length, *tensor.shape[1:]]),
-        (samples._replace(context=()), batch.valid))
-    return SegmentMinibatches(*minibatches.shuffle_split(
-        (*steps, batch.segments), tf.ones([num_segments], tf.bool),
-        num_segments if size is None else size // length, key))
+    steps = types.map_tensors(
+      lambda tensor: tf.reshape(
+        tensor[: num_segments * length], [num_segments, length, *tensor.shape[1:]]
+      ),
+      (samples._replace(context=()), batch.valid),
+    )
+    return SegmentMinibatches(
+      *minibatches.shuffle_split(
+        (*steps, batch.segments),
+        tf.ones([num_segments], tf.bool),
+        num_segments if size is None else size // length,
+        key,
+      )
+    )
 
-  def _unroll_batch(self, torso_: torso.RecurrentTorso,
-                    batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+  def _unroll_batch(
+    self, torso_: torso.RecurrentTorso, batch: types.Experience
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns outputs and states of a torso for all steps."""
     num_steps = batch.segments.first.shape.num_elements()
-    features = self._encode(
-        torso_, batch.observ, masked.valid_length(batch.valid))
+    features = self._encode(torso_, batch.observ, masked.valid_length(batch.valid))
     return self._unroll(torso_, features[:num_steps], batch.segments)
 
-  def _encode(self, torso_: torso.RecurrentTorso, observ: Any,
-              num_rows: tf.Tensor) -> tf.Tensor:
+  def _encode(self, torso_: torso.RecurrentTorso, observ: Any, num_rows: tf.Tensor) -> tf.Tensor:
     """Returns features, [N, D]; rows from `num_rows` on are arbitrary."""
     return minibatches.map_rows(
-        lambda rows: torso_.encode(self._encoder.inputs(rows)), observ,
-        num_rows)
+      lambda rows: torso_.encode(self._encoder.inputs(rows)), observ, num_rows
+    )
 
-  def _unroll(self, torso_: torso.RecurrentTorso, features: tf.Tensor,
-              context: types.Segments) -> tuple[tf.Tensor, tf.Tensor]:
+  def _unroll(
+    self, torso_: torso.RecurrentTorso, features: tf.Tensor, context: types.Segments
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     outputs, states = torso_.unroll(
-        tf.reshape(features, [*context.first.shape, features.shape[-1]]),
-        context.first, context.state[:, self._slices[torso_]])
+      tf.reshape(features, [*context.first.shape, features.shape[-1]]),
+      context.first,
+      context.state[:, self._slices[torso_]],
+    )
     return _concat_segments(outputs), _concat_segments(states)
 
 
@@ -152,14 +166,13 @@ class SegmentMinibatches(minibatches.Minibatches):
     """Returns one minibatch; the steps of each segment are consecutive."""
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
     samples, valid, context = types.map_tensors(
-        lambda tensor: tf.gather(tensor, rows), self.samples)
+      lambda tensor: tf.gather(tensor, rows), self.samples
+    )
     valid &= (weight > 0)[:, None]
     samples, valid = _concat_segments((samples, valid))
-    return minibatches.Minibatch(
-        samples._replace(context=context), masked.weight(valid))
+    return minibatches.Minibatch(samples._replace(context=context), masked.weight(valid))
 
 
 def _concat_segments(data: Any) -> Any:
   """Reshapes tensors of shape [segments, length, ...] to [steps, ...]."""
-  return types.map_tensors(
-      lambda tensor: tf.reshape(tensor, [-1, *tensor.shape[2:]]), data)
+  return types.map_tensors(lambda tensor: tf.reshape(tensor, [-1, *tensor.shape[2:]]), data)

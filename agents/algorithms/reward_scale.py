@@ -24,8 +24,7 @@ class RewardScale:
   def __init__(self, kind: str, clip: float | None) -> None:
     self._kind = kind
     self._clip = clip
-    self._moments = (
-        normalization.RunningMoments((), kind) if kind != "none" else None)
+    self._moments = normalization.RunningMoments((), kind) if kind != "none" else None
     self.variables = self._moments.variables if self._moments else []
 
   @property
@@ -33,8 +32,7 @@ class RewardScale:
     """Divisor of the rewards, float32."""
     if not self._moments:
       return tf.constant(1.0)
-    return tf.maximum(
-        tf.cast(self._moments.std, tf.float32), _MIN_STD[self._kind])
+    return tf.maximum(tf.cast(self._moments.std, tf.float32), _MIN_STD[self._kind])
 
   def __call__(self, reward: tf.Tensor) -> tf.Tensor:
     """Scales and clips rewards.

@@ -33,10 +33,16 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = parsing.make_parser("check", __doc__)
   option = functools.partial(parsing.option, parser)
-  option("name ENV_OR_CONFIG", "Gymnasium id, module:Class, name "
-         "of a config, or path of a config's .py file")
-  option("--set KEY=VALUE", "change a setting of the config, such "
-         "as env.max_length=500", action="append", default=[])
+  option(
+    "name ENV_OR_CONFIG",
+    "Gymnasium id, module:Class, name of a config, or path of a config's .py file",
+  )
+  option(
+    "--set KEY=VALUE",
+    "change a setting of the config, such as env.max_length=500",
+    action="append",
+    default=[],
+  )
   with parsing.parsed(parser, argv) as args:
     if args.name in configs.names() or args.name.endswith(".py"):
       config = configs.load(args.name)[1]
@@ -57,29 +63,35 @@ def check(config: config_lib.Config) -> int:
   constructor = make.MakeEnv(config.env)
   num_problems = sum(map(_report, environment_checker.examine(constructor)))
   skipped = num_problems > 0
-  num_problems += _report(environment_checker.CheckResult(
-      "trains, saves, loads and continues",
-      [] if skipped else _train_and_resume(config), skipped))
+  num_problems += _report(
+    environment_checker.CheckResult(
+      "trains, saves, loads and continues", [] if skipped else _train_and_resume(config), skipped
+    )
+  )
   if not num_problems:
     num_problems = _report(_measure_speed(constructor))
   if num_problems:
-    print(f"{num_problems} problem{'s' * (num_problems > 1)} to fix before "
-          "training. Then run this command again.")
+    print(
+      f"{num_problems} problem{'s' * (num_problems > 1)} to fix before "
+      "training. Then run this command again."
+    )
   else:
     print("Ready for training.")
   return int(num_problems > 0)
 
 
-def _train_and_resume(config: config_lib.Config
-                      ) -> list[environment_checker.Problem]:
+def _train_and_resume(config: config_lib.Config) -> list[environment_checker.Problem]:
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import training_checker
+
     build.setup(config)
   try:
     problem = training_checker.find_problem(config)
-    fix = ("If the config names an algorithm or a network of your own, correct "
-           "it. Otherwise please report this.")
+    fix = (
+      "If the config names an algorithm or a network of your own, correct "
+      "it. Otherwise please report this."
+    )
   except config_lib.ConfigError:
     raise
   except Exception as error:
@@ -88,29 +100,45 @@ def _train_and_resume(config: config_lib.Config
   return [environment_checker.Problem(problem, fix)] if problem else []
 
 
-def _measure_speed(constructor: make.MakeEnv
-                   ) -> environment_checker.CheckResult:
+def _measure_speed(constructor: make.MakeEnv) -> environment_checker.CheckResult:
   try:
     speed = environment_checker.steps_per_second(constructor)
   except Exception as error:  # Only many steps or resets cause it.
     return environment_checker.CheckResult(
-        "takes many steps", [environment_checker.Problem(
-            environment_checker.describe(error),
-            "Correct the cause of this error.")])
-  return environment_checker.CheckResult(
-      f"{speed:,.0f} steps/s in one process", [])
+      "takes many steps",
+      [
+        environment_checker.Problem(
+          environment_checker.describe(error), "Correct the cause of this error."
+        )
+      ],
+    )
+  return environment_checker.CheckResult(f"{speed:,.0f} steps/s in one process", [])
 
 
 def _report(result: environment_checker.CheckResult) -> int:
   """Prints the result of a check; returns the number of problems to fix."""
-  word = ("skipped" if result.skipped else "PROBLEM" if result.num_harmful else
-          "note" if result.problems else "ok")
+  word = (
+    "skipped"
+    if result.skipped
+    else "PROBLEM"
+    if result.num_harmful
+    else "note"
+    if result.problems
+    else "ok"
+  )
   reason = ": needs the checks above" if result.skipped else ""
   print(f"{word:8}{result.title}{reason}", flush=True)
   for problem in result.problems:
     for mark, text in (("", problem.description), ("-> ", problem.fix)):
-      print(textwrap.fill(
-          text, _WIDTH, initial_indent=_INDENT + mark,
-          subsequent_indent=_INDENT + " " * len(mark), break_long_words=False,
-          break_on_hyphens=False), flush=True)
+      print(
+        textwrap.fill(
+          text,
+          _WIDTH,
+          initial_indent=_INDENT + mark,
+          subsequent_indent=_INDENT + " " * len(mark),
+          break_long_words=False,
+          break_on_hyphens=False,
+        ),
+        flush=True,
+      )
   return result.num_harmful

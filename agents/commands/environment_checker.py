@@ -30,13 +30,19 @@ _FIRST_STEPS = 10  # Steps before all other checks.
 _MAX_STEPS = 300  # Maximum number of steps in one environment and check.
 _MAX_SECONDS = 1.0  # Approximate time limit for these steps.
 # Folders of code that the user of the command did not write.
-_PACKAGES = (os.path.join(os.path.dirname(spaces.__file__), ""), *map(
-    sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+_PACKAGES = (
+  os.path.join(os.path.dirname(spaces.__file__), ""),
+  *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")),
+)
 # Parts of Gymnasium's warnings to skip. Even its MuJoCo environments have
 # infinite bounds, and the agent rescales actions. The last two repeat another
 # warning about the type of an observation.
-_SKIPPED_WARNINGS = ("infinity", "normalized", "Casting input",
-                     "is not within the observation space")
+_SKIPPED_WARNINGS = (
+  "infinity",
+  "normalized",
+  "Casting input",
+  "is not within the observation space",
+)
 
 
 class Problem(NamedTuple):
@@ -94,10 +100,14 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
   try:
     trial = _try(constructor)
   except Exception as error:
-    advice = (" reset() must return 2 values, and step() must return 5."
-              if "values to unpack" in str(error) else "")
-    yield CheckResult(title, [Problem(describe(
-        error), f"Fix this first; the other checks need it.{advice}")])
+    advice = (
+      " reset() must return 2 values, and step() must return 5."
+      if "values to unpack" in str(error)
+      else ""
+    )
+    yield CheckResult(
+      title, [Problem(describe(error), f"Fix this first; the other checks need it.{advice}")]
+    )
     return
   yield CheckResult(title, [])
   num_harmful = 0
@@ -118,10 +128,15 @@ def describe(error: Exception) -> str:
   Args:
     error: Error that was raised and caught.
   """
-  frames = [frame for frame in traceback.extract_tb(error.__traceback__)
-            if not frame.filename.startswith(_PACKAGES)]
-  places = [f" ({os.path.basename(frame.filename)}, line {frame.lineno}, in "
-            f"{frame.name})" for frame in frames[-1:]]
+  frames = [
+    frame
+    for frame in traceback.extract_tb(error.__traceback__)
+    if not frame.filename.startswith(_PACKAGES)
+  ]
+  places = [
+    f" ({os.path.basename(frame.filename)}, line {frame.lineno}, in {frame.name})"
+    for frame in frames[-1:]
+  ]
   return f"{type(error).__name__}: {_plain(str(error))}{''.join(places)}"
 
 
@@ -157,32 +172,36 @@ def _check_observations(trial: _Trial) -> Problems:
   for step in trial.steps:
     if violation := _violation(step.copy, trial.space):
       yield Problem(
-          f"In {step.place}: {violation}",
-          f"The observation space is {trial.space}; return observations that "
-          "it contains, or correct the space.")
+        f"In {step.place}: {violation}",
+        f"The observation space is {trial.space}; return observations that "
+        "it contains, or correct the space.",
+      )
       return
 
 
 def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
   """Returns an error message if an observation is invalid, otherwise ""."""
   if spaces.composite(space):
-    return next((f"Part {leaf}: {violation}" for leaf, part in zip(
-        spaces.leaves(space), spaces.columns(observ), strict=True)
-                 if (violation := _violation(part[0], leaf.space))), "")
+    return next(
+      (
+        f"Part {leaf}: {violation}"
+        for leaf, part in zip(spaces.leaves(space), spaces.columns(observ), strict=True)
+        if (violation := _violation(part[0], leaf.space))
+      ),
+      "",
+    )
   if not isinstance(space, gymnasium.spaces.Box):
     return "" if space.contains(observ[()]) else f"{observ} is not contained."
   if observ.shape != space.shape:
     return f"An observation has shape {observ.shape}, its space {space.shape}."
   if not np.isfinite(observ).all():
     return f"An observation is not finite: {observ}."
-  if space.dtype != np.uint8 and (
-      np.abs(observ) > np.finfo(np.float32).max).any():
+  if space.dtype != np.uint8 and (np.abs(observ) > np.finfo(np.float32).max).any():
     return f"An observation does not fit into float32: {observ}."
   outside = np.argwhere((observ < space.low) | (observ > space.high))
   if len(outside):
     index = tuple(outside[0].tolist())
-    return (f"Element {index} of an observation, {observ[index]}, is out of "
-            "bounds.")
+    return f"Element {index} of an observation, {observ[index]}, is out of bounds."
   return ""
 
 
@@ -193,15 +212,18 @@ def _check_results(trial: _Trial) -> Problems:
     with contextlib.suppress(TypeError, ValueError):
       finite = math.isfinite(step.reward)
     if not finite:
-      problems.setdefault("reward", Problem(
-          f"The reward of {step.place} is {step.reward!r}.",
-          "Return one finite number."))
+      problems.setdefault(
+        "reward",
+        Problem(f"The reward of {step.place} is {step.reward!r}.", "Return one finite number."),
+      )
     flags = {"terminated": step.terminated, "truncated": step.truncated}
-    wrong = [f"{name} of {step.place} is {flag!r}" for name, flag in
-             flags.items() if not isinstance(flag, (bool, np.bool_))]
+    wrong = [
+      f"{name} of {step.place} is {flag!r}"
+      for name, flag in flags.items()
+      if not isinstance(flag, (bool, np.bool_))
+    ]
     if wrong:
-      problems.setdefault("flags", Problem(
-          f"{', '.join(wrong)}.", "Return True or False."))
+      problems.setdefault("flags", Problem(f"{', '.join(wrong)}.", "Return True or False."))
   yield from problems.values()
 
 
@@ -209,34 +231,40 @@ def _check_pickling(trial: _Trial) -> Problems:
   try:
     cloudpickle.loads(cloudpickle.dumps(trial.constructor))().close()
   except Exception as error:
-    yield Problem(describe(error), "Worker processes receive a pickled "
-                  "constructor. Create files, locks and connections in "
-                  "__init__, not in env.kwargs.")
+    yield Problem(
+      describe(error),
+      "Worker processes receive a pickled "
+      "constructor. Create files, locks and connections in "
+      "__init__, not in env.kwargs.",
+    )
 
 
 def _check_notes(trial: _Trial) -> Problems:
   for note in make.check(trial.constructor.config):
-    yield Problem(note, "Change the environment or its config unless this is "
-                  "intended.", harmless=True)
+    yield Problem(
+      note, "Change the environment or its config unless this is intended.", harmless=True
+    )
 
 
 def _check_seeds(trial: _Trial) -> Problems:
   num_steps = trial.num_steps
-  with contextlib.closing(trial.constructor()) as env, contextlib.closing(
-      trial.constructor()) as other:
+  with (
+    contextlib.closing(trial.constructor()) as env,
+    contextlib.closing(trial.constructor()) as other,
+  ):
     expected = random_steps.play(env, 3, num_steps)
     random_steps.play(env, 4, 3)  # May change state that reset() must restore.
-    for name, repeated in (("another environment", other),
-                           ("the same environment", env)):
+    for name, repeated in (("another environment", other), ("the same environment", env)):
       steps = random_steps.play(repeated, 3, num_steps)
       for first, second in itertools.zip_longest(expected, steps):
         if not (first and second and _values(first) == _values(second)):
           yield Problem(
-              f"With equal seeds and actions, {name} returned different "
-              f"values in {(first or second).place}.",
-              "Draw all random numbers from self.np_random, which "
-              "super().reset(seed=seed) seeds, and restore all state in "
-              "reset(). Otherwise a run can't be resumed.")
+            f"With equal seeds and actions, {name} returned different "
+            f"values in {(first or second).place}.",
+            "Draw all random numbers from self.np_random, which "
+            "super().reset(seed=seed) seeds, and restore all state in "
+            "reset(). Otherwise a run can't be resumed.",
+          )
           return
 
 
@@ -245,8 +273,7 @@ def _values(step: random_steps.Step) -> tuple[bytes, Any, bool, bool]:
   reward = step.reward
   with contextlib.suppress(TypeError, ValueError):
     reward = np.asarray(reward, float).tobytes()  # NaN is not equal to itself.
-  return (step.copy.tobytes(), reward, bool(step.terminated),
-          bool(step.truncated))
+  return (step.copy.tobytes(), reward, bool(step.terminated), bool(step.truncated))
 
 
 def _check_copies(trial: _Trial) -> Problems:
@@ -256,9 +283,11 @@ def _check_copies(trial: _Trial) -> Problems:
       is_last = step.terminated or step.truncated
       kind = "last observation of an episode" if is_last else "observation"
       yield Problem(
-          f"The {kind} that {step.place} returned has changed since.",
-          "Return a copy in each step. This project copies observations at "
-          "once, but other libraries may not.", harmless=True)
+        f"The {kind} that {step.place} returned has changed since.",
+        "Return a copy in each step. This project copies observations at "
+        "once, but other libraries may not.",
+        harmless=True,
+      )
       return
 
 
@@ -269,7 +298,8 @@ def _check_workers(trial: _Trial) -> Problems:
       with batch_env.BatchEnv([trial.constructor] * 4, workers) as batch:
         arrays = [batch.reset()]
         for action in random_steps.actions(
-            batch.action_space, 0, (max(5, trial.num_steps // 8), 4)):
+          batch.action_space, 0, (max(5, trial.num_steps // 8), 4)
+        ):
           arrays += batch.step(action)
         results.append([array.tobytes() for array in arrays])
         if workers:
@@ -277,18 +307,20 @@ def _check_workers(trial: _Trial) -> Problems:
           batch.restore(batch.snapshot())
   if results[0] != results[1]:
     yield Problem(
-        "Steps in worker processes and steps in one process return different "
-        "values.", "Results must not depend on the process: avoid global "
-        "random numbers, time, and state that environments share.")
+      "Steps in worker processes and steps in one process return different values.",
+      "Results must not depend on the process: avoid global "
+      "random numbers, time, and state that environments share.",
+    )
 
 
 def _check_with_gymnasium(trial: _Trial) -> Problems:
-  with contextlib.closing(trial.constructor()) as env, warnings.catch_warnings(
-      record=True) as caught:
+  with (
+    contextlib.closing(trial.constructor()) as env,
+    warnings.catch_warnings(record=True) as caught,
+  ):
     warnings.simplefilter("always")
     try:
-      env_checker.check_env(env.unwrapped, skip_render_check=True,
-                            skip_close_check=True)
+      env_checker.check_env(env.unwrapped, skip_render_check=True, skip_close_check=True)
     except Exception as error:
       # `_check_copies` reports observations that change. Others may be shared.
       if "share an object" not in str(error):
@@ -298,8 +330,7 @@ def _check_with_gymnasium(trial: _Trial) -> Problems:
     if not any(part in text for part in _SKIPPED_WARNINGS):
       texts.setdefault(text.replace("`reset()`", "`step()`"), text)
   for text in texts.values():
-    yield Problem(text, "Gymnasium recommends this; training works without "
-                  "it.", harmless=True)
+    yield Problem(text, "Gymnasium recommends this; training works without it.", harmless=True)
 
 
 def _gymnasium_fix(error: Exception, space: gymnasium.Space) -> str:
@@ -307,27 +338,27 @@ def _gymnasium_fix(error: Exception, space: gymnasium.Space) -> str:
     return f"Return observations of the type of their space, {space}."
   if "truncates after 1 step" in str(error):  # Also reports `np.bool_`.
     return "Return bool(truncated), and do not truncate after the first step."
-  return ("Gymnasium requires this. gymnasium.utils.env_checker.check_env(env) "
-          "shows the traceback.")
+  return "Gymnasium requires this. gymnasium.utils.env_checker.check_env(env) shows the traceback."
 
 
 # An invalid observation often causes an invalid reward, and any fault may cause
 # the faults that the last two checks find.
 _CHECKS = (
-    _Check("observations lie in the observation space", _check_observations),
-    _Check("rewards are finite, terminated and truncated are bools",
-           _check_results, needs_all=True),
-    _Check("constructor can be pickled", _check_pickling),
-    _Check("has a time limit, and images of a supported type", _check_notes),
-    _Check("the same seed repeats an episode", _check_seeds),
-    _Check("returned observations do not change later", _check_copies),
-    _Check("worker processes give the same results and can replay episodes",
-           _check_workers, needs_all=True),
-    _Check("passes Gymnasium's checker", _check_with_gymnasium, needs_all=True),
+  _Check("observations lie in the observation space", _check_observations),
+  _Check("rewards are finite, terminated and truncated are bools", _check_results, needs_all=True),
+  _Check("constructor can be pickled", _check_pickling),
+  _Check("has a time limit, and images of a supported type", _check_notes),
+  _Check("the same seed repeats an episode", _check_seeds),
+  _Check("returned observations do not change later", _check_copies),
+  _Check(
+    "worker processes give the same results and can replay episodes", _check_workers, needs_all=True
+  ),
+  _Check("passes Gymnasium's checker", _check_with_gymnasium, needs_all=True),
 )
 
 
 def _plain(text: str) -> str:
   """Returns a message without line breaks and Gymnasium's color codes."""
-  return " ".join(text.replace("\x1b[33m", "").replace("\x1b[0m", "")
-                  .removeprefix("WARN: ").split())
+  return " ".join(
+    text.replace("\x1b[33m", "").replace("\x1b[0m", "").removeprefix("WARN: ").split()
+  )

@@ -31,26 +31,42 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = parsing.make_parser("export", __doc__)
   option = functools.partial(parsing.option, parser)
-  option("run RUN_DIR", "run folder; in a folder of runs, the "
-         "newest run with a checkpoint is used")
-  option("--format", "formats to write (default: savedmodel)",
-         nargs="+", choices=formats.NAMES, default=["savedmodel"])
-  option("--actions", "take the mean action, or sample with noise "
-         "that is an input (default: mean)", choices=("mean", "sampled"))
-  option("--checkpoint NAME", "file name or step of a checkpoint, or "
-         "`best` for the policy with the best evaluation (default: the newest "
-         "checkpoint)")
-  option("--out DIR", "new folder for the exported files (no "
-         "default)", type=pathlib.Path, required=True)
+  option("run RUN_DIR", "run folder; in a folder of runs, the newest run with a checkpoint is used")
+  option(
+    "--format",
+    "formats to write (default: savedmodel)",
+    nargs="+",
+    choices=formats.NAMES,
+    default=["savedmodel"],
+  )
+  option(
+    "--actions",
+    "take the mean action, or sample with noise that is an input (default: mean)",
+    choices=("mean", "sampled"),
+  )
+  option(
+    "--checkpoint NAME",
+    "file name or step of a checkpoint, or "
+    "`best` for the policy with the best evaluation (default: the newest "
+    "checkpoint)",
+  )
+  option(
+    "--out DIR", "new folder for the exported files (no default)", type=pathlib.Path, required=True
+  )
   with parsing.parsed(parser, argv) as args:
-    export(run_folder.find(args.run), args.out, args.format, args.checkpoint,
-           args.actions == "sampled")
+    export(
+      run_folder.find(args.run), args.out, args.format, args.checkpoint, args.actions == "sampled"
+    )
   return 0
 
 
-def export(folder: run_folder.RunFolder, out: pathlib.Path,
-           names: Sequence[str], checkpoint_name: str | None = None,
-           sampled: bool = False) -> None:
+def export(
+  folder: run_folder.RunFolder,
+  out: pathlib.Path,
+  names: Sequence[str],
+  checkpoint_name: str | None = None,
+  sampled: bool = False,
+) -> None:
   """Exports a policy and compares each file with the policy in training.
 
   Args:
@@ -68,12 +84,13 @@ def export(folder: run_folder.RunFolder, out: pathlib.Path,
   out = out.expanduser()
   if out.exists() and (not out.is_dir() or any(out.iterdir())):
     raise config_lib.ConfigError(
-        f"--out {out} is {'not empty' if out.is_dir() else 'a file'}; name a "
-        "new folder.")
+      f"--out {out} is {'not empty' if out.is_dir() else 'a file'}; name a new folder."
+    )
   make.check(folder.config.env)
   path = checkpoint.find(folder.checkpoints, checkpoint_name)
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.export import write
+
     build.setup(folder.config.override({"device": "cpu"}))
   write.write(folder, path, list(dict.fromkeys(names)), sampled, out)

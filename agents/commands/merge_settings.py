@@ -22,12 +22,12 @@ class Settings(NamedTuple):
     lines = [f"{key}: {value}" for key, value in values.items()]
     width = max(len(line) for line in lines if len(line) <= 80)
     return "\n".join(
-        f"{line:{width}}  # {origin}"
-        for line, origin in zip(lines, self.origins.values(), strict=True))
+      f"{line:{width}}  # {origin}"
+      for line, origin in zip(lines, self.origins.values(), strict=True)
+    )
 
 
-def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]
-               ) -> Settings:
+def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]) -> Settings:
   """Returns the settings of a new run.
 
   Args:
@@ -45,16 +45,13 @@ def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]
     config = presets.apply(preset, config)
     layers.append((f"preset {preset}", config))
   # Conversion to text and back gives exactly the values of config.yaml.
-  config = config_lib.load(
-      config_lib.dump(config.override(changes)), "the config")
+  config = config_lib.load(config_lib.dump(config.override(changes)), "the config")
   layers.append(("command line", config))
   task = "" if has_task else re.sub(r"[^\w.-]+", "_", config.env.id)
-  return Settings("-".join(filter(None, (name, task, preset))), config,
-                  _origins(layers, changes))
+  return Settings("-".join(filter(None, (name, task, preset))), config, _origins(layers, changes))
 
 
-def of_old_run(name: str, config: config_lib.Config,
-               changes: Mapping[str, Any]) -> Settings:
+def of_old_run(name: str, config: config_lib.Config, changes: Mapping[str, Any]) -> Settings:
   """Returns the settings of an existing run.
 
   Args:
@@ -69,19 +66,20 @@ def of_old_run(name: str, config: config_lib.Config,
   changed = config.override(changes)
   if changed.steps < config.steps:
     raise config_lib.ConfigError(
-        f"--steps {changes['steps']}: the run already has a budget of "
-        f"{config.steps:,} steps, which can only grow.")
+      f"--steps {changes['steps']}: the run already has a budget of "
+      f"{config.steps:,} steps, which can only grow."
+    )
   if changed.steps > config.steps:
     # Schedules depend on the budget, so reports must distinguish extended runs
     # from runs that had the same budget from the start.
-    changed = changed.override(
-        {"extended_from": [*config.extended_from, config.steps]})
+    changed = changed.override({"extended_from": [*config.extended_from, config.steps]})
   layers = [("config.yaml", config), ("command line", changed)]
   return Settings(name, changed, _origins(layers, changes))
 
 
-def _origins(layers: list[tuple[str, config_lib.Config]],
-             changes: Mapping[str, Any]) -> dict[str, str]:
+def _origins(
+  layers: list[tuple[str, config_lib.Config]], changes: Mapping[str, Any]
+) -> dict[str, str]:
   """Returns the source of each value, by dotted key.
 
   The source is the last one that changed the value. Values that are set on the
@@ -97,9 +95,11 @@ def _origins(layers: list[tuple[str, config_lib.Config]],
   for source, config in layers:
     values = config_lib.flat(config)
     # Later layers can add keys, such as keyword arguments of an environment.
-    origins |= {key: source for key, value in values.items()
-                if key not in before or value != before[key]}
+    origins |= {
+      key: source for key, value in values.items() if key not in before or value != before[key]
+    }
     before = values
-  return {key: source if any(f"{key}.".startswith(f"{name}.")
-                             for name in changes) else origins[key]
-          for key in before}
+  return {
+    key: source if any(f"{key}.".startswith(f"{name}.") for name in changes) else origins[key]
+    for key in before
+  }

@@ -62,14 +62,15 @@ def make_parser(subcommand: str, text: str) -> argparse.ArgumentParser:
   """
   description, start, examples = text.partition("\n\nexample")
   return argparse.ArgumentParser(
-      prog=command(subcommand),
-      description=textwrap.fill(" ".join(description.split()), 80),
-      epilog=(start + examples).strip(), allow_abbrev=False,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
+    prog=command(subcommand),
+    description=textwrap.fill(" ".join(description.split()), 80),
+    epilog=(start + examples).strip(),
+    allow_abbrev=False,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
 
 
-def option(parser: argparse._ActionsContainer, usage: str, text: str,
-           **settings: Any) -> None:
+def option(parser: argparse._ActionsContainer, usage: str, text: str, **settings: Any) -> None:
   """Adds an option or a positional argument to a parser.
 
   Args:
@@ -95,8 +96,7 @@ def add_run(parser: argparse._ActionsContainer, spelling: str, text: str) -> Non
     spelling: Option that names the run folder, too, such as "--resume".
     text: Help text.
   """
-  text += ("; in a folder of runs, the newest run with a checkpoint is used "
-           "(no default)")
+  text += "; in a folder of runs, the newest run with a checkpoint is used (no default)"
   option(parser, "run RUN_DIR", text, nargs="?")
   option(parser, f"{spelling} RUN_DIR", "same as RUN_DIR", dest="named_run")
 
@@ -111,8 +111,7 @@ def run(args: argparse.Namespace) -> str | None:
     ConfigError: If the command line names two run folders.
   """
   if args.run and args.named_run:
-    raise config_lib.ConfigError(
-        f"name one run folder. Received: {args.run} and {args.named_run}.")
+    raise config_lib.ConfigError(f"name one run folder. Received: {args.run} and {args.named_run}.")
   return args.run or args.named_run
 
 
@@ -143,8 +142,10 @@ def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
     ConfigError: If a value of `--set` is not of the form `key=value`.
   """
   return dict(map(config_lib.parse_setting, args.set)) | {
-      name: getattr(args, name) for name in names
-      if getattr(args, name) is not None and getattr(args, name) is not False}
+    name: getattr(args, name)
+    for name in names
+    if getattr(args, name) is not None and getattr(args, name) is not False
+  }
 
 
 def import_from_current_folder() -> None:
@@ -153,8 +154,7 @@ def import_from_current_folder() -> None:
 
 
 @contextlib.contextmanager
-def parsed(parser: argparse.ArgumentParser, argv: list[str] | None
-           ) -> Iterator[argparse.Namespace]:
+def parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> Iterator[argparse.Namespace]:
   """Context that prints expected errors in one line and ends the process.
 
   Modules in the current folder, such as environments, become importable.

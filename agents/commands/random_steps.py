@@ -31,16 +31,15 @@ def play(env: gymnasium.Env, seed: int, num_steps: int) -> list[Step]:
   space = env.observation_space
   convert = action_scaling.action_converter(env.action_space)
   steps, num_resets, terminated, truncated = [], 0, True, False
-  for index, action in enumerate(actions(
-      env.action_space, seed, (num_steps, 1))):
+  for index, action in enumerate(actions(env.action_space, seed, (num_steps, 1))):
     if terminated or truncated:
       observ, _ = env.reset(seed=seed + index)
       num_resets += 1
       steps.append(Step(f"reset {num_resets}", observ, copied(space, observ)))
     observ, reward, terminated, truncated, _ = env.step(convert(action)[0])
-    steps.append(Step(
-        f"step {index + 1}", observ, copied(space, observ), reward, terminated,
-        truncated))
+    steps.append(
+      Step(f"step {index + 1}", observ, copied(space, observ), reward, terminated, truncated)
+    )
   return steps
 
 
@@ -60,8 +59,7 @@ def copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
   return array
 
 
-def actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
-            ) -> np.ndarray:
+def actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]) -> np.ndarray:
   """Returns random actions in the agent's format, of shape [*shape, ...].
 
   Floats are in [-1, 1], and integers begin at 0.
@@ -74,12 +72,13 @@ def actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
   random = np.random.default_rng(seed)
   dtype, action_shape = spaces.dtype(space, is_action=True)
   result = np.zeros((*shape, *action_shape), dtype)
-  for leaf, part in zip(spaces.leaves(space, is_action=True),
-                        spaces.columns(result), strict=True):
+  for leaf, part in zip(spaces.leaves(space, is_action=True), spaces.columns(result), strict=True):
     if isinstance(leaf.space, gymnasium.spaces.Box):
       part[...] = random.uniform(-1, 1, part.shape)
     else:
       is_binary = isinstance(leaf.space, gymnasium.spaces.MultiBinary)
-      part[...] = random.integers(2 if is_binary else getattr(
-          leaf.space, "nvec", getattr(leaf.space, "n", 0)), size=part.shape)
+      part[...] = random.integers(
+        2 if is_binary else getattr(leaf.space, "nvec", getattr(leaf.space, "n", 0)),
+        size=part.shape,
+      )
   return result

@@ -40,10 +40,12 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = parsing.make_parser("replay", __doc__)
   option = functools.partial(parsing.option, parser)
-  option("crash CRASH_DIR", "a folder in RUN_DIR/crashes/",
-         type=pathlib.Path)
-  option("--film FILE.mp4", "render a video of the episodes without the "
-         "last step, which failed (default: no video)", type=pathlib.Path)
+  option("crash CRASH_DIR", "a folder in RUN_DIR/crashes/", type=pathlib.Path)
+  option(
+    "--film FILE.mp4",
+    "render a video of the episodes without the last step, which failed (default: no video)",
+    type=pathlib.Path,
+  )
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
@@ -53,8 +55,9 @@ def main(argv: list[str] | None = None) -> int:
     crash = crash_folder.load(args.crash.expanduser())
     if not crash.config.env.deterministic:
       raise config_lib.ConfigError(
-          f"{args.crash}: the episodes can't be repeated, as env.backend is "
-          f"{crash.config.env.backend}.")
+        f"{args.crash}: the episodes can't be repeated, as env.backend is "
+        f"{crash.config.env.backend}."
+      )
     make.check(crash.config.env, needs_rendering=args.film is not None)
     print(crash.failure.text.partition("\n")[0], flush=True)
     if not crash.failure.episodes:
@@ -80,11 +83,15 @@ def repeat(crash: crash_folder.Crash) -> None:
     Exception: Error of the environment, if the environment fails again.
   """
   for episode in crash.failure.episodes:
-    print(f"Environment {episode.environment}, seed {episode.seed}: "
-          f"{len(episode.action)} steps", flush=True)
+    print(
+      f"Environment {episode.environment}, seed {episode.seed}: {len(episode.action)} steps",
+      flush=True,
+    )
     _play(crash.config, episode.seed, episode.action)
-  print("All steps were repeated without a failure. The original failure did "
-        "not depend only on seeds and actions.")
+  print(
+    "All steps were repeated without a failure. The original failure did "
+    "not depend only on seeds and actions."
+  )
 
 
 def render(crash: crash_folder.Crash, path: pathlib.Path) -> None:
@@ -97,11 +104,18 @@ def render(crash: crash_folder.Crash, path: pathlib.Path) -> None:
   Raises:
     RenderingFailed: If the environment cannot be rendered.
   """
-  tiles = tuple(video.Tile(episode_data.Episode(
-      episode.seed, episode.action[:-1],
-      _play(crash.config, episode.seed, episode.action[:-1]), {}),
-      f"environment {episode.environment}")
-                for episode in crash.failure.episodes)
+  tiles = tuple(
+    video.Tile(
+      episode_data.Episode(
+        episode.seed,
+        episode.action[:-1],
+        _play(crash.config, episode.seed, episode.action[:-1]),
+        {},
+      ),
+      f"environment {episode.environment}",
+    )
+    for episode in crash.failure.episodes
+  )
   path.parent.mkdir(parents=True, exist_ok=True)
   write_videos.record([video.Video(str(path), tiles)], crash.config.env)
 

@@ -29,15 +29,18 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = parsing.make_parser("report", __doc__)
   option = functools.partial(parsing.option, parser)
-  option("runs RUN_DIR", "run folder, or a folder that contains "
-         "run folders at any depth", nargs="+")
-  option("--out PATH", "HTML file to write; the CSV file is written to the "
-         "same folder (default: report.html)", default="report.html")
+  option(
+    "runs RUN_DIR", "run folder, or a folder that contains run folders at any depth", nargs="+"
+  )
+  option(
+    "--out PATH",
+    "HTML file to write; the CSV file is written to the same folder (default: report.html)",
+    default="report.html",
+  )
   with parsing.parsed(parser, argv) as args:
     out = pathlib.Path(args.out).expanduser()
     if out.suffix == ".csv":
-      parser.error(f"--out {out}: name the HTML file; the CSV file is written "
-                   "to the same folder.")
+      parser.error(f"--out {out}: name the HTML file; the CSV file is written to the same folder.")
     report(results.find(args.runs), out)
   return 0
 
@@ -64,11 +67,11 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path) -> None:
   if not runs:
     raise config_lib.ConfigError("no run has any scores yet.")
   from agents.reports import page  # Takes a second to import.
+
   groups = results.group(runs)
   tasks = ", ".join(dict.fromkeys(group.task for group in groups))
   table = out.with_name(f"{out.stem}-points.csv")
   out.parent.mkdir(parents=True, exist_ok=True)
   out.write_text(page.page(groups, f"Runs of {tasks}"))
   table.write_text(page.points(groups))
-  print(f"Written: {out}, {table} ({len(runs)} "
-        f"run{'s' * (len(runs) != 1)})")
+  print(f"Written: {out}, {table} ({len(runs)} run{'s' * (len(runs) != 1)})")

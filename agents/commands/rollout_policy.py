@@ -25,9 +25,13 @@ class PolicyRollout(NamedTuple):
   episodes: list[episode_data.Episode]
 
 
-def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
-         num_episodes: int, num_envs: int, explore: bool
-         ) -> list[PolicyRollout]:
+def play(
+  folder: run_folder.RunFolder,
+  checkpoints: Sequence[pathlib.Path],
+  num_episodes: int,
+  num_envs: int,
+  explore: bool,
+) -> list[PolicyRollout]:
   """Plays episodes with the same seeds for each of several policies.
 
   The seeds are derived as in evaluations. Training uses the same code to build
@@ -51,18 +55,19 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
   config = folder.config
   num_envs = min(num_envs, num_episodes)
   # Loads all checkpoints first: a run in progress deletes old checkpoints.
-  loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0])
-            for path in checkpoints]
+  loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0]) for path in checkpoints]
   seed = random.stream(config.seed, "eval")
-  order = {episode_data.episode_seed(seed, index, episode): (episode, index)
-           for episode in range(num_episodes) for index in range(num_envs)}
-  with (pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
-        batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed)
-        as env):
-    algorithm = build.algorithm(
-        config, env.observation_space, env.action_space)
-    player = evaluator.Evaluator(
-        in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
+  order = {
+    episode_data.episode_seed(seed, index, episode): (episode, index)
+    for episode in range(num_episodes)
+    for index in range(num_envs)
+  }
+  with (
+    pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
+    batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed) as env,
+  ):
+    algorithm = build.algorithm(config, env.observation_space, env.action_space)
+    player = evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
     rollouts = []
     for step, arrays in loaded:
       load(algorithm, step, arrays)
@@ -75,8 +80,7 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
   return rollouts
 
 
-def load(algorithm: trainer.Algorithm, step: int,
-         arrays: dict[str, np.ndarray]) -> None:
+def load(algorithm: trainer.Algorithm, step: int, arrays: dict[str, np.ndarray]) -> None:
   """Loads the variables of a checkpoint into an algorithm.
 
   Args:
@@ -91,5 +95,5 @@ def load(algorithm: trainer.Algorithm, step: int,
     trainer.load_variables(algorithm, arrays)
   except ValueError as error:
     raise config_lib.ConfigError(
-        f"config.yaml and the checkpoint of step {step:,} do not fit: "
-        f"{error}") from error
+      f"config.yaml and the checkpoint of step {step:,} do not fit: {error}"
+    ) from error

@@ -41,76 +41,87 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = parsing.make_parser("sweep", __doc__)
   option = functools.partial(parsing.option, parser)
-  option("--config NAME", "named config, or path of your own .py file",
-         required=True)
-  option("--preset NAME", "preset that replaces algorithm and networks of the "
-         "config (default: no preset)")
-  option("--space FILE", "YAML file with the search space: settings, and the "
-         "values to try", required=True, type=pathlib.Path)
-  option("--trials N", "number of runs in the study (default: 50)", type=int,
-         default=50)
-  option("--storage URL", "database of the study (default: SQLite in the "
-         "study's folder)")
+  option("--config NAME", "named config, or path of your own .py file", required=True)
+  option(
+    "--preset NAME",
+    "preset that replaces algorithm and networks of the config (default: no preset)",
+  )
+  option(
+    "--space FILE",
+    "YAML file with the search space: settings, and the values to try",
+    required=True,
+    type=pathlib.Path,
+  )
+  option("--trials N", "number of runs in the study (default: 50)", type=int, default=50)
+  option("--storage URL", "database of the study (default: SQLite in the study's folder)")
   option("--study NAME", "name of the study (default: the config's name)")
-  option("--logdir DIR", "parent folder of the study's folder, which contains "
-         "all runs (default: ~/logdir/sweeps)", type=pathlib.Path,
-         default="~/logdir/sweeps")
-  option("--at_once N", "number of simultaneous runs, one per CPU core; with "
-         "1, the run uses all cores (default: the number of cores)", type=int,
-         default=pool.num_cores())
-  option("--steps N", "budget of each run in environment steps (default: the "
-         "budget in the config)")
-  option("--seed N", "seed of the first run; the seed of each further run is "
-         "one higher (default: 0)")
-  option("--set KEY=VALUE", "change a setting of all runs", action="append",
-         default=[])
+  option(
+    "--logdir DIR",
+    "parent folder of the study's folder, which contains all runs (default: ~/logdir/sweeps)",
+    type=pathlib.Path,
+    default="~/logdir/sweeps",
+  )
+  option(
+    "--at_once N",
+    "number of simultaneous runs, one per CPU core; with "
+    "1, the run uses all cores (default: the number of cores)",
+    type=int,
+    default=pool.num_cores(),
+  )
+  option("--steps N", "budget of each run in environment steps (default: the budget in the config)")
+  option(
+    "--seed N", "seed of the first run; the seed of each further run is one higher (default: 0)"
+  )
+  option("--set KEY=VALUE", "change a setting of all runs", action="append", default=[])
   with parsing.parsed(parser, argv) as args:
     if not importlib.util.find_spec("optuna"):
-      raise config_lib.ConfigError(
-          "a sweep needs optuna: pip install 'batched-ppo[sweep]'.")
+      raise config_lib.ConfigError("a sweep needs optuna: pip install 'batched-ppo[sweep]'.")
     parsing.check_counts(args, "trials", "at_once")
     with interrupts_lib.Interrupts() as interrupts:
       return _sweep(args, interrupts)
 
 
-def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
-           ) -> int:
+def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int:
   """Runs the remaining trials of the study; returns the exit code."""
   import optuna  # This import and the next ones take a second.
 
   from agents.sweeps import search_space, trial_runner
   from agents.sweeps import study as study_lib
+
   optuna.logging.set_verbosity(optuna.logging.CRITICAL)
   source = args.config, args.preset
   changes = parsing.settings(args, "steps", "seed")
   shared = merge_settings.of_new_run(*source, changes)
   # Values of options are text; the config contains the converted values.
   typed = config_lib.flat(shared.config)
-  changes = {key: typed.get(key, value) if isinstance(value, str) else value
-             for key, value in changes.items()}
+  changes = {
+    key: typed.get(key, value) if isinstance(value, str) else value
+    for key, value in changes.items()
+  }
+
   def build_config(suggestions: dict[str, Any]) -> config_lib.Config:
     return merge_settings.of_new_run(*source, changes | suggestions).config
-  try:
-    text = args.space.expanduser().read_text()
-  except (OSError, UnicodeDecodeError) as error:
-    raise config_lib.ConfigError(f"--space {args.space}: {error}") from None
-  space = search_space.SearchSpace(text, str(args.space))
+
+  space = search_space.SearchSpace(_read_space(args.space), str(args.space))
   space.check(build_config)
   name = args.study or shared.name
   folder = args.logdir.expanduser() / name
+  arguments = functools.partial(_arguments, *source, changes)
   trials = trial_runner.TrialRunner(
-      build_config, functools.partial(_arguments, *source, changes), space,
-      folder, args.at_once, interrupts)
+    build_config, arguments, space, folder, args.at_once, interrupts
+  )
   for note in make.check(shared.config.env):
     print(f"Note: {note}", file=sys.stderr)
   folder.mkdir(parents=True, exist_ok=True)
   storage = args.storage or f"sqlite:///{folder.resolve() / 'study.db'}"
-  study = study_lib.Study(
-      storage, name, {"space": space.data, **config_lib.flat(shared.config)},
-      shared.config.steps // shared.config.every("eval_every"))
+  num_evaluations = shared.config.steps // shared.config.every("eval_every")
+  study = study_lib.Study(storage, name, {"space": space.data, **typed}, num_evaluations)
   interrupts.farewell = "To resume, run the same command."
-  print(f"Study {name} in {storage}: {len(study.ended)} of {args.trials} "
-        f"trials have ended. Runs: {folder}", flush=True)
+  print(
+    f"Study {name} in {storage}: {len(study.ended)} of {args.trials} "
+    f"trials have ended. Runs: {folder}",
+    flush=True,
+  )
   try:
     study.run(trials, args.trials, args.at_once, interrupts, _print_trial)
   finally:
@@ -119,13 +130,24 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
     print(f"Stopped. {interrupts.farewell}")
     return interrupts.exit_code
   path = shlex.quote(str(folder))
-  print(f"To compare: {parsing.command('report')} {path}",
-        f"To watch: tensorboard --logdir {path}", sep="\n")
+  print(
+    f"To compare: {parsing.command('report')} {path}",
+    f"To watch: tensorboard --logdir {path}",
+    sep="\n",
+  )
   return 0
 
 
-def _arguments(name: str, preset: str | None, changes: dict[str, Any],
-               suggestions: dict[str, Any]) -> list[str]:
+def _read_space(path: pathlib.Path) -> str:
+  try:
+    return path.expanduser().read_text()
+  except (OSError, UnicodeDecodeError) as error:
+    raise config_lib.ConfigError(f"--space {path}: {error}") from None
+
+
+def _arguments(
+  name: str, preset: str | None, changes: dict[str, Any], suggestions: dict[str, Any]
+) -> list[str]:
   """Returns the command-line arguments of `train` for a trial."""
   arguments = ["--config", name, *(["--preset", preset] if preset else ())]
   for key, value in (changes | suggestions).items():
@@ -140,17 +162,15 @@ def _print_trial(trial: Any) -> None:
 
 
 def _params(trial: Any) -> str:
-  return ", ".join(
-      f"{key.rpartition('.')[2]}={value:.3g}" if isinstance(value, float)
-      else f"{key.rpartition('.')[2]}={value}"
-      for key, value in trial.params.items())
+  short = {key.rpartition(".")[2]: value for key, value in trial.params.items()}
+  texts = {key: f"{x:.3g}" if isinstance(x, float) else str(x) for key, x in short.items()}
+  return ", ".join(f"{key}={text}" for key, text in texts.items())
 
 
 def _print_summary(study: Any) -> None:
   """Prints the best trials, and the command to train with the best settings."""
   best = study.best
-  print(f"{len(study.ended)} trials have ended; {len(best)} of them are "
-        "complete.")
+  print(f"{len(study.ended)} trials have ended; {len(best)} of them are complete.")
   for trial in best[:5]:
     print(f"  {trial.value:>12,.6g}  trial {trial.number}: {_params(trial)}")
   if best:

@@ -44,61 +44,75 @@ def main(argv: list[str] | None = None) -> int:
       parser.exit(2, f"{parser.prog}: error: {error}\n")
     except Exception as error:
       _print_error(error, args.no_env_processes)
-      return interrupts.exit_code if interrupts() else getattr(
-          error, "exit_code", 1)
+      return interrupts.exit_code if interrupts() else getattr(error, "exit_code", 1)
 
 
 def _parser() -> argparse.ArgumentParser:
   parser = parsing.make_parser("train", __doc__)
   group = parser.add_argument_group("a new run")
   new = functools.partial(parsing.option, group)
-  new("--config NAME", "named config, path of your own .py file, or `list` to "
-      "print the named configs (no default)")
-  new("--preset NAME", "preset that replaces algorithm and networks of the "
-      f"config: {', '.join(presets.names())} (default: no preset)")
-  new("--logdir DIR", "parent folder of the run folder <time>-<config> "
-      "(default: ~/logdir)")
+  new(
+    "--config NAME",
+    "named config, path of your own .py file, or `list` to print the named configs (no default)",
+  )
+  new(
+    "--preset NAME",
+    "preset that replaces algorithm and networks of the config: "
+    f"{', '.join(presets.names())} (default: no preset)",
+  )
+  new("--logdir DIR", "parent folder of the run folder <time>-<config> (default: ~/logdir)")
   new("--seed N", "seed of the run (default: 0)")
-  new("--set KEY=VALUE", "change a setting, such as "
-      "algorithm.learning_rate=3e-4; repeat the option for more settings "
-      "(default: none; --print_config shows all)", action="append", default=[])
-  new("--eager", "execute operations one by one, for debugging (default: "
-      "compiled)")
-  parsing.add_run(
-      parser.add_argument_group("an existing run"), "--resume",
-      "run to resume from its newest checkpoint")
-  both = functools.partial(
-      parsing.option, parser.add_argument_group("new and existing runs"))
-  both("--steps N", "budget in environment steps, such as 1e6; a larger budget "
-       "extends an existing run (default: the budget in the config)")
-  both("--device", "device of the updates (default: auto, which uses an "
-       "available GPU for large updates)", choices=("auto", "cpu", "gpu"))
-  both("--video_every N", "environment steps between videos of training "
-       "episodes; rendering takes minutes, and the next video starts after the "
-       "previous one is complete (default: no videos)")
-  both("--no-env-processes", "step environments in this process, for debugging "
-       "(default: one process per CPU core)")
-  both("--noenv_processes", argparse.SUPPRESS,  # Spelling of earlier versions.
-       dest="no_env_processes")
-  both("--cluster HOST:PORT,...", "addresses of all machines that train "
-       "together; all machines need the same list (default: TF_CONFIG, or only "
-       "this machine)")
-  both("--task N", "index of this machine in the cluster; machine 0 has the "
-       "run folder (no default)")
-  both("--print_config", "print all settings with their origin, without "
-       "training")
+  new(
+    "--set KEY=VALUE",
+    "change a setting, such as algorithm.learning_rate=3e-4; repeat the option for more "
+    "settings (default: none; --print_config shows all)",
+    action="append",
+    default=[],
+  )
+  new("--eager", "execute operations one by one, for debugging (default: compiled)")
+  existing = parser.add_argument_group("an existing run")
+  parsing.add_run(existing, "--resume", "run to resume from its newest checkpoint")
+  both = functools.partial(parsing.option, parser.add_argument_group("new and existing runs"))
+  both(
+    "--steps N",
+    "budget in environment steps, such as 1e6; a larger budget extends an existing run "
+    "(default: the budget in the config)",
+  )
+  both(
+    "--device",
+    "device of the updates (default: auto, which uses an available GPU for large updates)",
+    choices=("auto", "cpu", "gpu"),
+  )
+  both(
+    "--video_every N",
+    "environment steps between videos of training episodes; rendering takes minutes, and the "
+    "next video starts after the previous one is complete (default: no videos)",
+  )
+  both(
+    "--no-env-processes",
+    "step environments in this process, for debugging (default: one process per CPU core)",
+  )
+  # Spelling of earlier versions.
+  both("--noenv_processes", argparse.SUPPRESS, dest="no_env_processes")
+  both(
+    "--cluster HOST:PORT,...",
+    "addresses of all machines that train together; all machines need the same list "
+    "(default: TF_CONFIG, or only this machine)",
+  )
+  both(
+    "--task N", "index of this machine in the cluster; machine 0 has the run folder (no default)"
+  )
+  both("--print_config", "print all settings with their origin, without training")
   return parser
 
 
-def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
-         ) -> int:
+def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int:
   """Prints the settings or trains the run; returns the exit code."""
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
-  train = functools.partial(
-      cluster_run.train, cluster) if cluster else training_run.train
+  train = functools.partial(cluster_run.train, cluster) if cluster else training_run.train
   options = training_run.Options(
-      None, logdir=args.logdir or "~/logdir",
-      env_processes=not args.no_env_processes)
+    None, logdir=args.logdir or "~/logdir", env_processes=not args.no_env_processes
+  )
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.
   if not (cluster and cluster.task and run):
@@ -106,33 +120,37 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
     if args.print_config:
       print(settings.describe())
       return 0
-    options = options._replace(
-        config=settings.config, name=settings.name, folder=folder)
+    options = options._replace(config=settings.config, name=settings.name, folder=folder)
   return train(options, interrupts).exit_code
 
 
 def _new(args: argparse.Namespace) -> merge_settings.Settings:
   if not args.config:
     raise config_lib.ConfigError(
-        f"name a --config ({', '.join(configs.names())}) or a run folder to "
-        "resume.")
-  return merge_settings.of_new_run(args.config, args.preset, parsing.settings(
-      args, "seed", "steps", "device", "video_every", "eager"))
+      f"name a --config ({', '.join(configs.names())}) or a run folder to resume."
+    )
+  return merge_settings.of_new_run(
+    args.config,
+    args.preset,
+    parsing.settings(args, "seed", "steps", "device", "video_every", "eager"),
+  )
 
 
-def _resumed(args: argparse.Namespace, run: str
-             ) -> tuple[merge_settings.Settings, run_folder.RunFolder]:
+def _resumed(
+  args: argparse.Namespace, run: str
+) -> tuple[merge_settings.Settings, run_folder.RunFolder]:
   for option in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(
-          f"--{option} can't change an existing run; a resumed run takes "
-          "--steps, --device, --video_every and --no-env-processes.")
+        f"--{option} can't change an existing run; a resumed run takes "
+        "--steps, --device, --video_every and --no-env-processes."
+      )
   folder = run_folder.find(run)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
   settings = merge_settings.of_old_run(
-      folder.path.name, folder.config,
-      parsing.settings(args, "steps", "device", "video_every"))
+    folder.path.name, folder.config, parsing.settings(args, "steps", "device", "video_every")
+  )
   training_run.print_changes(folder)
   return settings, folder
 
@@ -146,5 +164,4 @@ def _print_error(error: Exception, in_process: bool) -> None:
   else:
     traceback.print_exception(error)
   if isinstance(error, base.EnvironmentFailure) and not in_process:
-    print("Run with --no-env-processes to debug it in this process.",
-          file=sys.stderr)
+    print("Run with --no-env-processes to debug it in this process.", file=sys.stderr)

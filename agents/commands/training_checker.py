@@ -27,13 +27,21 @@ def find_problem(config: config_lib.Config) -> str:
   Returns:
     Description of a problem, or "" if there is none.
   """
-  config = config.override({
-      "env.backend": "gymnasium", "num_envs": _NUM_ENVS, "eval_episodes": 1,
+  config = config.override(
+    {
+      "env.backend": "gymnasium",
+      "num_envs": _NUM_ENVS,
+      "eval_episodes": 1,
       "algorithm.segment_length": _SEGMENT_LENGTH,
-      "algorithm.update_every": None, "algorithm.minibatch_size": None,
-      "algorithm.update_epochs": 2})
-  with (contextlib.closing(build.trainer(config, None)) as trainer,
-        tempfile.TemporaryDirectory() as name):
+      "algorithm.update_every": None,
+      "algorithm.minibatch_size": None,
+      "algorithm.update_epochs": 2,
+    }
+  )
+  with (
+    contextlib.closing(build.trainer(config, None)) as trainer,
+    tempfile.TemporaryDirectory() as name,
+  ):
     folder = pathlib.Path(name)
     trainer.start()
     trainer.epoch(0.0)
@@ -44,12 +52,15 @@ def find_problem(config: config_lib.Config) -> str:
     trainer.load(arrays)
     trainer.epoch(0.5)
     resumed = trainer.state()
-  differing = [name for name, array in expected.items()
-               if array.tobytes() != resumed[name].tobytes()]
+  differing = [
+    name for name, array in expected.items() if array.tobytes() != resumed[name].tobytes()
+  ]
   if differing:
-    return ("Training from the loaded checkpoint does not repeat the values of "
-            f"{', '.join(differing)}.")
-  if not all(np.isfinite(column).all() for array in expected.values()
-             for column in spaces.columns(array)):
+    return (
+      f"Training from the loaded checkpoint does not repeat the values of {', '.join(differing)}."
+    )
+  if not all(
+    np.isfinite(column).all() for array in expected.values() for column in spaces.columns(array)
+  ):
     return "A trained variable is not finite."
   return ""

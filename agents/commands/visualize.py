@@ -54,8 +54,8 @@ def main(argv: list[str] | None = None) -> int:
     folder = run_folder.find(run)
     outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
     rollouts = Rollouts(
-        args.checkpoint, args.num_episodes, args.num_agents or 1,
-        args.policy == "sampled", args.grid)
+      args.checkpoint, args.num_episodes, args.num_agents or 1, args.policy == "sampled", args.grid
+    )
     if args.episode is None:
       render_policy(folder, outdir, rollouts, args.size)
     else:
@@ -68,31 +68,42 @@ def _parser() -> argparse.ArgumentParser:
   group = parser.add_argument_group("input and output")
   parsing.add_run(group, "--logdir", "run folder")
   files = functools.partial(parsing.option, group)
-  files("--outdir DIR", "folder for the videos and episodes.json (default: "
-        "RUN_DIR/videos)")
-  files("--size PIXELS", "height of an episode's frames (default: "
-        f"{write_videos.MAX_TILE_HEIGHT} with MuJoCo, and the environment's "
-        "own height otherwise; in a grid, at most "
-        f"{write_videos.GRID_WIDTH} divided by the number of columns)",
-        type=int)
+  files("--outdir DIR", "folder for the videos and episodes.json (default: RUN_DIR/videos)")
+  files(
+    "--size PIXELS",
+    "height of an episode's frames (default: "
+    f"{write_videos.MAX_TILE_HEIGHT} with MuJoCo, and the environment's "
+    "own height otherwise; in a grid, at most "
+    f"{write_videos.GRID_WIDTH} divided by the number of columns)",
+    type=int,
+  )
   policy = functools.partial(
-      parsing.option, parser.add_argument_group("episodes of a learned policy"))
-  policy("--num_episodes N", "number of episodes (default: 5, or 1 with "
-         "--checkpoint all)", type=int)
-  policy("--num_agents N", "number of environments that step together "
-         "(default: 1)", type=int)
-  policy("--policy", "take the mean action, or sample actions as in training "
-         "(default: mean)", choices=("mean", "sampled"))
-  policy("--checkpoint NAME", "file name or step of a checkpoint; `best` for "
-         "the policy with the best evaluation; `all` shows the policies of all "
-         "checkpoints side by side, the oldest one first (default: the newest "
-         "checkpoint)")
-  policy("--grid", "show all episodes side by side in one video (default: one "
-         "video per episode)")
+    parsing.option, parser.add_argument_group("episodes of a learned policy")
+  )
+  policy(
+    "--num_episodes N", "number of episodes (default: 5, or 1 with --checkpoint all)", type=int
+  )
+  policy("--num_agents N", "number of environments that step together (default: 1)", type=int)
+  policy(
+    "--policy",
+    "take the mean action, or sample actions as in training (default: mean)",
+    choices=("mean", "sampled"),
+  )
+  policy(
+    "--checkpoint NAME",
+    "file name or step of a checkpoint; `best` for "
+    "the policy with the best evaluation; `all` shows the policies of all "
+    "checkpoints side by side, the oldest one first (default: the newest "
+    "checkpoint)",
+  )
+  policy("--grid", "show all episodes side by side in one video (default: one video per episode)")
   parsing.option(
-      parser.add_argument_group("an episode of training"), "--episode N",
-      "index of the training episode to repeat, from 0; -1 repeats the last "
-      "recorded one (no default)", type=int)
+    parser.add_argument_group("an episode of training"),
+    "--episode N",
+    "index of the training episode to repeat, from 0; -1 repeats the last "
+    "recorded one (no default)",
+    type=int,
+  )
   return parser
 
 
@@ -102,15 +113,15 @@ def _check_arguments(args: argparse.Namespace) -> None:
   for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
     if args.episode is not None and getattr(args, option):
       raise config_lib.ConfigError(
-          f"--{option} can't be combined with --episode, which repeats one "
-          "episode of training.")
+        f"--{option} can't be combined with --episode, which repeats one episode of training."
+      )
   if args.checkpoint == "all" and args.grid:
-    raise config_lib.ConfigError(
-        "--checkpoint all always shows a grid; use it without --grid.")
+    raise config_lib.ConfigError("--checkpoint all always shows a grid; use it without --grid.")
 
 
-def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
-                  rollouts: Rollouts, size: int | None = None) -> None:
+def render_policy(
+  folder: run_folder.RunFolder, outdir: pathlib.Path, rollouts: Rollouts, size: int | None = None
+) -> None:
   """Renders episodes of a learned policy, and lists them in episodes.json.
 
   Args:
@@ -129,8 +140,9 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
   _record(folder, _roll_out(folder, outdir, rollouts), size, outdir, listed)
 
 
-def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
-                            number: int, size: int | None = None) -> None:
+def render_training_episode(
+  folder: run_folder.RunFolder, outdir: pathlib.Path, number: int, size: int | None = None
+) -> None:
   """Renders an episode of training, and lists it in episodes.json.
 
   Args:
@@ -148,40 +160,46 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
   env = folder.config.env
   if not env.deterministic:
     raise config_lib.ConfigError(
-        "--episode: episodes of training can't be repeated, as env.backend is "
-        f"{env.backend}. Use --num_episodes to render the policy instead.")
+      "--episode: episodes of training can't be repeated, as env.backend is "
+      f"{env.backend}. Use --num_episodes to render the policy instead."
+    )
   make.check(env, needs_rendering=True)
   listed = _listed_episodes(outdir)
   episode = recent_episodes.find(folder.checkpoints, number)
-  _record(folder, [recent_episodes.make_video(episode, outdir)], size, outdir,
-          listed)
+  _record(folder, [recent_episodes.make_video(episode, outdir)], size, outdir, listed)
 
 
-def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
-              rollouts: Rollouts) -> list[video.Video]:
+def _roll_out(
+  folder: run_folder.RunFolder, outdir: pathlib.Path, rollouts: Rollouts
+) -> list[video.Video]:
   """Runs the policy and returns the videos to render."""
   timeline = rollouts.checkpoint == "all"
   if timeline:
     paths = checkpoint.paths(folder.checkpoints) or [
-        checkpoint.newest(folder.checkpoints)]  # Raises CheckpointError.
+      checkpoint.newest(folder.checkpoints)
+    ]  # Raises CheckpointError.
   else:
     paths = [checkpoint.find(folder.checkpoints, rollouts.checkpoint)]
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import rollout_policy
+
     # Only training needs the device of the run.
     build.setup(folder.config.override({"device": "cpu"}))
   num_episodes = rollouts.num_episodes or (1 if timeline else 5)
-  results = rollout_policy.play(
-      folder, paths, num_episodes, rollouts.num_agents, rollouts.sampled)
-  rows = [[video.Tile(episode, f"after {result.step:,} steps")
-           for episode in result.episodes] for result in results]
+  results = rollout_policy.play(folder, paths, num_episodes, rollouts.num_agents, rollouts.sampled)
+  rows = [
+    [video.Tile(episode, f"after {result.step:,} steps") for episode in result.episodes]
+    for result in results
+  ]
   prefix = "timeline" if timeline else f"step-{results[0].step}"
   prefix += "-sampled" if rollouts.sampled else ""
   if rollouts.grid:
     return [video.Video(str(outdir / f"{prefix}-grid.mp4"), tuple(rows[0]))]
-  return [video.Video(str(outdir / f"{prefix}-episode-{number}.mp4"), tiles)
-          for number, tiles in enumerate(zip(*rows, strict=True))]
+  return [
+    video.Video(str(outdir / f"{prefix}-episode-{number}.mp4"), tiles)
+    for number, tiles in enumerate(zip(*rows, strict=True))
+  ]
 
 
 def _listed_episodes(outdir: pathlib.Path) -> list[tuple[str, Any]]:
@@ -195,19 +213,29 @@ def _listed_episodes(outdir: pathlib.Path) -> list[tuple[str, Any]]:
     raise config_lib.ConfigError(f"--outdir {outdir}: {error}") from None
   except (ValueError, TypeError, KeyError, RecursionError):
     raise config_lib.ConfigError(
-        f"{path} is damaged; delete it, or select another --outdir.") from None
+      f"{path} is damaged; delete it, or select another --outdir."
+    ) from None
 
 
-def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
-            size: int | None, outdir: pathlib.Path,
-            listed: Sequence[tuple[str, Any]]) -> None:
+def _record(
+  folder: run_folder.RunFolder,
+  videos: Sequence[video.Video],
+  size: int | None,
+  outdir: pathlib.Path,
+  listed: Sequence[tuple[str, Any]],
+) -> None:
   """Renders videos, prints their episodes, and updates episodes.json."""
   files = {os.path.basename(each.path) for each in videos}
   kept = [episode for file, episode in listed if file not in files]
   write_videos.record(videos, folder.config.env, size)
-  rendered: list[dict[str, Any]] = [{
-      "file": os.path.basename(each.path), "caption": tile.caption,
-      "return": tile.episode.score, "length": tile.episode.length}
-      for each in videos for tile in each.tiles]
-  (outdir / "episodes.json").write_text(
-      json.dumps([*kept, *rendered], indent=2) + "\n")
+  rendered: list[dict[str, Any]] = [
+    {
+      "file": os.path.basename(each.path),
+      "caption": tile.caption,
+      "return": tile.episode.score,
+      "length": tile.episode.length,
+    }
+    for each in videos
+    for tile in each.tiles
+  ]
+  (outdir / "episodes.json").write_text(json.dumps([*kept, *rendered], indent=2) + "\n")

@@ -7,12 +7,7 @@ import tensorflow as tf
 from agents import build
 from agents import config as config_lib
 from agents.distributed import cluster as cluster_lib
-from agents.distributed import (
-  collectives,
-  coordinator,
-  padded_actor,
-  shared_updates,
-)
+from agents.distributed import collectives, coordinator, padded_actor, shared_updates
 from agents.environments.workers import pool
 from agents.simulation import evaluator as evaluator_lib
 from agents.simulation import in_graph_batch_env
@@ -39,18 +34,21 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
     # The constructor starts TensorFlow's server, and a service that detects
     # lost machines. The strategy itself is not used.
     tf.distribute.MultiWorkerMirroredStrategy(
-        tf.distribute.cluster_resolver.SimpleClusterResolver(
-            tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
-            task_type="worker", task_id=cluster.task, rpc_layer="grpc"))
-    communicator = collectives.Communicator(
-        cluster.task, len(cluster.addresses))
+      tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
+        task_type="worker",
+        task_id=cluster.task,
+        rpc_layer="grpc",
+      )
+    )
+    communicator = collectives.Communicator(cluster.task, len(cluster.addresses))
     communicator.all_gather_object(None)
   return communicator
 
 
-def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
-            communicator: collectives.Communicator
-            ) -> coordinator.Coordinator | coordinator.Participant:
+def trainer(
+  config: config_lib.Config, workers: pool.WorkerPool | None, communicator: collectives.Communicator
+) -> coordinator.Coordinator | coordinator.Participant:
   """Builds the networks, the algorithm and this machine's environments.
 
   Args:
@@ -62,22 +60,32 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
   Returns:
     A `Coordinator` on machine 0, a `Participant` on any other machine.
   """
-  train_env = build.train_env(
-      config, workers, communicator.local_rows(config.num_envs))
+  train_env = build.train_env(config, workers, communicator.local_rows(config.num_envs))
   algorithm = build.algorithm(
-      config, train_env.observation_space, train_env.action_space,
-      functools.partial(
-          shared_updates.SharedUpdatesPPO, communicator=communicator
-      ) if config.data_parallel else None)
+    config,
+    train_env.observation_space,
+    train_env.action_space,
+    functools.partial(shared_updates.SharedUpdatesPPO, communicator=communicator)
+    if config.data_parallel
+    else None,
+  )
   num_eval_envs = build.num_eval_envs(config)
   rows = communicator.local_rows(num_eval_envs)
-  evaluator = evaluator_lib.Evaluator(
+  evaluator = (
+    evaluator_lib.Evaluator(
       in_graph_batch_env.InGraphBatchEnv(build.eval_env(config, workers, rows)),
       padded_actor.PaddedActor(algorithm, rows, num_eval_envs),
-      explore=False) if rows.start < rows.stop else None
-  trainer_type = (coordinator.Participant if communicator.rank
-                  else coordinator.Coordinator)
+      explore=False,
+    )
+    if rows.start < rows.stop
+    else None
+  )
+  trainer_type = coordinator.Participant if communicator.rank else coordinator.Coordinator
   return trainer_type(
-      communicator, num_eval_envs, algorithm,
-      in_graph_batch_env.InGraphBatchEnv(train_env), evaluator,
-      build.rollout_spec(config))
+    communicator,
+    num_eval_envs,
+    algorithm,
+    in_graph_batch_env.InGraphBatchEnv(train_env),
+    evaluator,
+    build.rollout_spec(config),
+  )

@@ -60,8 +60,7 @@ class Cluster(NamedTuple):
       error: Error message of TensorFlow, which may contain the indices of the
         lost machines.
     """
-    named = {int(task) for task in re.findall(r"/task:(\d+)", error)
-             if int(task) != self.task}
+    named = {int(task) for task in re.findall(r"/task:(\d+)", error) if int(task) != self.task}
     # Machines in the error message take precedence. Any other machine may be
     # unreachable only because it ended after it lost the same machine.
     unreachable = set(self.unreachable())
@@ -70,8 +69,9 @@ class Cluster(NamedTuple):
     return f"Lost {names}."
 
 
-def find(addresses: str | None, task: str | None,
-         environ: Mapping[str, str] = os.environ) -> Cluster | None:
+def find(
+  addresses: str | None, task: str | None, environ: Mapping[str, str] = os.environ
+) -> Cluster | None:
   """Reads the description of the cluster from options or from TF_CONFIG.
 
   Args:
@@ -88,13 +88,13 @@ def find(addresses: str | None, task: str | None,
   """
   if (addresses is None) != (task is None):
     raise config_lib.ConfigError(
-        "--cluster and --task belong together: --cluster "
-        "host0:port,host1:port is the same on all machines, --task 0, 1, ... "
-        "is the index of each machine.")
+      "--cluster and --task belong together: --cluster "
+      "host0:port,host1:port is the same on all machines, --task 0, 1, ... "
+      "is the index of each machine."
+    )
   if addresses is not None and task is not None:
     if not task.isdigit():
-      raise config_lib.ConfigError(
-          f"--task {task}: expected the index of a machine, from 0.")
+      raise config_lib.ConfigError(f"--task {task}: expected the index of a machine, from 0.")
     return _make_cluster(addresses.split(","), int(task), "--cluster")
   try:
     return _from_tf_config(json.loads(environ.get("TF_CONFIG", "{}")))
@@ -102,9 +102,10 @@ def find(addresses: str | None, task: str | None,
     raise
   except (ValueError, TypeError, KeyError, AttributeError) as error:
     raise config_lib.ConfigError(
-        f"TF_CONFIG can't be used ({type(error).__name__}: {error}). Expected "
-        'JSON such as {"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
-        '"task": {"type": "worker", "index": 0}}.') from None
+      f"TF_CONFIG can't be used ({type(error).__name__}: {error}). Expected "
+      'JSON such as {"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
+      '"task": {"type": "worker", "index": 0}}.'
+    ) from None
 
 
 def _from_tf_config(data: dict[str, Any]) -> Cluster | None:
@@ -113,34 +114,34 @@ def _from_tf_config(data: dict[str, Any]) -> Cluster | None:
     return None
   if unknown := sorted(set(cluster) - set(_ROLES)):
     raise config_lib.ConfigError(
-        f"TF_CONFIG contains machines of type {unknown[0]}, but training "
-        "supports only the types worker and chief.")
-  members = {(role, index): address for role in _ROLES
-             for index, address in enumerate(cluster.get(role, ()))}
+      f"TF_CONFIG contains machines of type {unknown[0]}, but training "
+      "supports only the types worker and chief."
+    )
+  members = {
+    (role, index): address for role in _ROLES for index, address in enumerate(cluster.get(role, ()))
+  }
   member = task["type"], int(task["index"])
   if member not in members:
     raise config_lib.ConfigError(
-        f"TF_CONFIG: this machine is {member[0]} {member[1]}, but the cluster "
-        f"has no {member[0]} {member[1]}.")
-  return _make_cluster(
-      [*members.values()], [*members].index(member), "TF_CONFIG")
+      f"TF_CONFIG: this machine is {member[0]} {member[1]}, but the cluster "
+      f"has no {member[0]} {member[1]}."
+    )
+  return _make_cluster([*members.values()], [*members].index(member), "TF_CONFIG")
 
 
-def _make_cluster(addresses: list[str], task: int, source: str
-                  ) -> Cluster | None:
+def _make_cluster(addresses: list[str], task: int, source: str) -> Cluster | None:
   """Checks the addresses; returns None for a cluster of one machine."""
   addresses = [address.strip() for address in addresses]
   for address in addresses:
     host, port = _split(address)
     if not host or not 0 < port < 65536:
-      raise config_lib.ConfigError(
-          f"{source}: '{address}' is not an address. Expected host:port.")
+      raise config_lib.ConfigError(f"{source}: '{address}' is not an address. Expected host:port.")
   if len(set(addresses)) < len(addresses):
     raise config_lib.ConfigError(f"{source} names an address twice.")
   if task >= len(addresses):
     raise config_lib.ConfigError(
-        f"{source} has {len(addresses)} machines, 0 to {len(addresses) - 1}, "
-        f"but no machine {task}.")
+      f"{source} has {len(addresses)} machines, 0 to {len(addresses) - 1}, but no machine {task}."
+    )
   return Cluster(tuple(addresses), task) if len(addresses) > 1 else None
 
 
@@ -151,8 +152,7 @@ def _split(address: str) -> tuple[str, int]:
 
 
 @contextlib.contextmanager
-def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS
-                   ) -> Iterator[None]:
+def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS) -> Iterator[None]:
   """Context that prints missing machines, and ends the process after a timeout.
 
   Without this context, TensorFlow would wait for an hour and print nothing.
@@ -169,8 +169,7 @@ def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS
   """
   _check_own_address(cluster)
   connected = threading.Event()
-  thread = threading.Thread(
-      target=_watch, args=(cluster, timeout, connected), daemon=True)
+  thread = threading.Thread(target=_watch, args=(cluster, timeout, connected), daemon=True)
   thread.start()
   try:
     yield
@@ -195,29 +194,39 @@ def _check_own_address(cluster: Cluster) -> None:
     except OSError as error:
       if error.errno == errno.EADDRINUSE:
         raise config_lib.ConfigError(
-            f"This process can't listen as {name}: {error.strerror}. Does "
-            "another program use that port?") from None
+          f"This process can't listen as {name}: {error.strerror}. Does "
+          "another program use that port?"
+        ) from None
       # Only a note, because a container does not have the external address of
       # its host.
-      print(f"Note: This host does not have the address of {name} "
-            f"({error.strerror or error}).\nCheck that --task is the index "
-            "of this machine.", file=sys.stderr, flush=True)
+      print(
+        f"Note: This host does not have the address of {name} "
+        f"({error.strerror or error}).\nCheck that --task is the index "
+        "of this machine.",
+        file=sys.stderr,
+        flush=True,
+      )
 
 
 def _watch(cluster: Cluster, timeout: float, connected: threading.Event) -> None:
   """Prints missing machines; ends the process after `timeout` seconds."""
   deadline = time.monotonic() + timeout
   while not connected.wait(_NOTICE_SECONDS):
-    missing = [f"{cluster.name(task)}: {reason}"
-               for task, reason in cluster.unreachable().items()]
+    missing = [f"{cluster.name(task)}: {reason}" for task, reason in cluster.unreachable().items()]
     timed_out = time.monotonic() >= deadline
-    print("\nConfigError: The other machines did not connect within "
-          f"{timeout:.0f} seconds." if timed_out else
-          "Waiting for other machines.",
-          *missing or [
-              "All machines answer, but do not join the cluster. Check that "
-              "all have the same\n--cluster, and each machine its own --task."],
-          sep="\n", file=sys.stderr, flush=True)
+    print(
+      f"\nConfigError: The other machines did not connect within {timeout:.0f} seconds."
+      if timed_out
+      else "Waiting for other machines.",
+      *missing
+      or [
+        "All machines answer, but do not join the cluster. Check that "
+        "all have the same\n--cluster, and each machine its own --task."
+      ],
+      sep="\n",
+      file=sys.stderr,
+      flush=True,
+    )
     if timed_out:
       # An exception in this thread would not end the main thread, which waits
       # in TensorFlow.

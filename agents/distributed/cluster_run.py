@@ -20,9 +20,9 @@ from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint, provenance, run_folder
 
 
-def train(cluster: cluster_lib.Cluster, options: training_run.Options,
-          interrupts: interrupts_lib.Interrupts
-          ) -> training_run.TrainingOutcome:
+def train(
+  cluster: cluster_lib.Cluster, options: training_run.Options, interrupts: interrupts_lib.Interrupts
+) -> training_run.TrainingOutcome:
   """Trains a new run, or resumes one, together with the other machines.
 
   Args:
@@ -46,26 +46,27 @@ def train(cluster: cluster_lib.Cluster, options: training_run.Options,
   except errors.MachineLost as error:
     message = str(error)
     raise errors.MachineLost(
-        f"{cluster.describe_lost(message)} {message.splitlines()[0]}") from None
+      f"{cluster.describe_lost(message)} {message.splitlines()[0]}"
+    ) from None
 
 
 def _check(config: config_lib.Config, num_machines: int) -> None:
   """Raises ConfigError if several machines cannot train with these settings."""
   if config.num_envs % num_machines:
-    divisors = ", ".join(str(n) for n in range(2, config.num_envs + 1)
-                         if config.num_envs % n == 0)
+    divisors = ", ".join(str(n) for n in range(2, config.num_envs + 1) if config.num_envs % n == 0)
     raise config_lib.ConfigError(
-        f"num_envs={config.num_envs} environments can't be shared evenly by "
-        f"{num_machines} machines, only by {divisors or 'one'}.")
+      f"num_envs={config.num_envs} environments can't be shared evenly by "
+      f"{num_machines} machines, only by {divisors or 'one'}."
+    )
   if config.device == "gpu":
     raise config_lib.ConfigError(
-        f"--device gpu: {num_machines} machines learn only on their CPUs. Use "
-        "--device cpu.")
+      f"--device gpu: {num_machines} machines learn only on their CPUs. Use --device cpu."
+    )
 
 
-def _connect(cluster: cluster_lib.Cluster, options: training_run.Options,
-             interrupts: interrupts_lib.Interrupts
-             ) -> tuple[Any, training_run.MakeTrainer]:
+def _connect(
+  cluster: cluster_lib.Cluster, options: training_run.Options, interrupts: interrupts_lib.Interrupts
+) -> tuple[Any, training_run.MakeTrainer]:
   """Connects the machines and compares their settings, packages and code.
 
   Args:
@@ -89,46 +90,52 @@ def _connect(cluster: cluster_lib.Cluster, options: training_run.Options,
   # A participant that resumes a run has no config, so machine 0 sends the id of
   # the environment.
   env_id = communicator.all_gather_object(config and config.env.id)[0]
-  _compare(cluster, communicator.all_gather_object({
-      "config": settings, "versions": provenance.versions(env_id),
-      "code": provenance.code(env_id)}))
-  return communicator, functools.partial(
-      build_distributed.trainer, communicator=communicator)
+  _compare(
+    cluster,
+    communicator.all_gather_object(
+      {"config": settings, "versions": provenance.versions(env_id), "code": provenance.code(env_id)}
+    ),
+  )
+  return communicator, functools.partial(build_distributed.trainer, communicator=communicator)
 
 
-def _compare(cluster: cluster_lib.Cluster,
-             setups: list[dict[str, dict[str, Any]]]) -> None:
+def _compare(cluster: cluster_lib.Cluster, setups: list[dict[str, dict[str, Any]]]) -> None:
   """Raises ConfigError if settings, packages or code of the machines differ."""
   for task, setup in enumerate(setups):
     if bool(setup["config"]) != bool(setups[0]["config"]):
       raise config_lib.ConfigError(
-          "Some machines begin a new run, others resume a run. Use --resume on "
-          "all machines or on none.")
+        "Some machines begin a new run, others resume a run. Use --resume on "
+        "all machines or on none."
+      )
     for name, expected in setups[0].items():
       if changes := provenance.differences(expected, setup[name]):
         more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
         raise config_lib.ConfigError(
-            f"{cluster.name(task)} and machine 0 differ in {name}: "
-            f"{', '.join(changes[:3])}{more}. All machines need the same "
-            f"{name}.")
+          f"{cluster.name(task)} and machine 0 differ in {name}: "
+          f"{', '.join(changes[:3])}{more}. All machines need the same "
+          f"{name}."
+        )
 
 
-def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
-                interrupts: interrupts_lib.Interrupts
-                ) -> training_run.TrainingOutcome:
+def _coordinate(
+  cluster: cluster_lib.Cluster, options: training_run.Options, interrupts: interrupts_lib.Interrupts
+) -> training_run.TrainingOutcome:
   """Trains as machine 0, which has the run folder."""
   config, video_variables = training_run.prepare(options)
   communicator, make_trainer = _connect(cluster, options, interrupts)
-  folder = options.folder or next((
-      run for run in reversed(run_folder.with_config(options.logdir, config))
-      if not run.complete), None)
+  folder = options.folder or next(
+    (run for run in reversed(run_folder.with_config(options.logdir, config)) if not run.complete),
+    None,
+  )
   if folder and not options.folder:
-    print(f"Resuming {folder.path}, which has the same settings.\n"
-          "To start a new run, change --logdir or --seed.", flush=True)
+    print(
+      f"Resuming {folder.path}, which has the same settings.\n"
+      "To start a new run, change --logdir or --seed.",
+      flush=True,
+    )
     training_run.print_changes(folder)
   folder = folder or run_folder.create(options.logdir, options.name, config)
-  run = _CoordinatedRun(
-      folder, options.for_this_process(config), video_variables, interrupts)
+  run = _CoordinatedRun(folder, options.for_this_process(config), video_variables, interrupts)
   with folder.locked():
     communicator.all_gather_object((folder.path.resolve(), config))
     return run.train(make_trainer)
@@ -144,19 +151,19 @@ class _CoordinatedRun(training_run.TrainingRun):
 
   def make_loop(self, trainer: Any) -> Any:
     from agents.training import loop as loop_lib
+
     self._trainer = trainer
     # This loop does not save on timeout: if machine 0 ends during an epoch, the
     # other machines save the run.
-    loop = loop_lib.Loop(
-        trainer, self._folder, self.stop, self._video_variables)
+    loop = loop_lib.Loop(trainer, self._folder, self.stop, self._video_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
     trainer.metadata, trainer.stop = loop.metadata, self._interrupts
     return loop
 
 
-def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
-                 interrupts: interrupts_lib.Interrupts
-                 ) -> training_run.TrainingOutcome:
+def _participate(
+  cluster: cluster_lib.Cluster, options: training_run.Options, interrupts: interrupts_lib.Interrupts
+) -> training_run.TrainingOutcome:
   """Trains by executing the commands of the coordinator."""
   if options.config:
     training_run.check(options.config)
@@ -164,9 +171,13 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
   path, config = communicator.all_gather_object(None)[0]
   interrupts.farewell = f"Machine 0 saves the run in {path}."
   with training_run.open_trainer(
-      options.for_this_process(config), interrupts, make_trainer) as trainer:
-    print(f"{cluster.name(cluster.task).capitalize()} trains as directed by "
-          f"machine 0, which reports to\n{path}.", flush=True)
+    options.for_this_process(config), interrupts, make_trainer
+  ) as trainer:
+    print(
+      f"{cluster.name(cluster.task).capitalize()} trains as directed by "
+      f"machine 0, which reports to\n{path}.",
+      flush=True,
+    )
     trainer.stop = interrupts
     try:
       complete = trainer.follow()
@@ -177,17 +188,18 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
     except Exception as error:
       if crash_folder.is_environment_failure(error) and not interrupts():
         crash_folder.save_fatal(
-            _folder(path, config, options.logdir),
-            trainer.train_env.batch_env.failure_budget, trainer.step, error)
+          _folder(path, config, options.logdir),
+          trainer.train_env.batch_env.failure_budget,
+          trainer.step,
+          error,
+        )
       raise
   print(f"Machine 0 has {'finished' if complete else 'stopped'} the run.")
   exit_code = interrupts.exit_code if interrupts() else 1
-  return training_run.TrainingOutcome(
-      path, trainer.step, complete, 0 if complete else exit_code)
+  return training_run.TrainingOutcome(path, trainer.step, complete, 0 if complete else exit_code)
 
 
-def _save(folder: run_folder.RunFolder, arrays: dict[str, Any],
-          metadata: dict[str, Any]) -> None:
+def _save(folder: run_folder.RunFolder, arrays: dict[str, Any], metadata: dict[str, Any]) -> None:
   """Saves the state from before the latest epoch."""
   step = metadata["step"]
   try:
@@ -199,8 +211,7 @@ def _save(folder: run_folder.RunFolder, arrays: dict[str, Any],
   print(message, file=sys.stderr, flush=True)
 
 
-def _folder(path: pathlib.Path, config: config_lib.Config, logdir: str
-            ) -> run_folder.RunFolder:
+def _folder(path: pathlib.Path, config: config_lib.Config, logdir: str) -> run_folder.RunFolder:
   """Returns the run folder, or a new one if this machine cannot access it."""
   try:
     return run_folder.RunFolder(path)

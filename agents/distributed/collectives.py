@@ -21,8 +21,12 @@ _MIN_ROOM = 16 * 1024
 # TensorFlow keeps state for every message size.
 _ROUND_TO = 4096
 _TIMEOUT = 900.0  # Seconds to wait for a machine that is alive.
-_LOST_ERRORS = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError,
-                tf.errors.AbortedError, tf.errors.CancelledError)
+_LOST_ERRORS = (
+  tf.errors.UnavailableError,
+  tf.errors.DeadlineExceededError,
+  tf.errors.AbortedError,
+  tf.errors.CancelledError,
+)
 
 
 class Communicator:
@@ -37,7 +41,8 @@ class Communicator:
     self.rank = rank
     self.world_size = world_size
     self._gather_vector = tf.function(
-        self.all_gather, [tf.TensorSpec([None], tf.uint8)], autograph=False)
+      self.all_gather, [tf.TensorSpec([None], tf.uint8)], autograph=False
+    )
 
   def local_rows(self, num_rows: int) -> slice:
     """Returns the rows, such as environments, that belong to this machine.
@@ -45,8 +50,9 @@ class Communicator:
     Args:
       num_rows: Total number of rows on all machines.
     """
-    return slice(num_rows * self.rank // self.world_size,
-                 num_rows * (self.rank + 1) // self.world_size)
+    return slice(
+      num_rows * self.rank // self.world_size, num_rows * (self.rank + 1) // self.world_size
+    )
 
   def all_gather(self, structure: Any) -> tuple[list[Any], tf.Tensor]:
     """Gathers a structure of tensors from every machine.
@@ -73,27 +79,36 @@ class Communicator:
     # machines. If the message of any machine is longer, a second operation
     # sends the complete messages. In eager mode, the tensors show only the
     # sizes of this machine, so `room` does not depend on these sizes.
-    static_bytes = 0 if tf.executing_eagerly() else sum(
-        (tensor.shape[0] or 0) * size
-        for tensor, size in zip(tensors, row_bytes, strict=True))
-    room = _round_up(
-        header + static_bytes + max(static_bytes // 2, _MIN_ROOM))
+    static_bytes = (
+      0
+      if tf.executing_eagerly()
+      else sum(
+        (tensor.shape[0] or 0) * size for tensor, size in zip(tensors, row_bytes, strict=True)
+      )
+    )
+    room = _round_up(header + static_bytes + max(static_bytes // 2, _MIN_ROOM))
     first = self._gather_bytes(message[:room], room)
-    lengths = tensor_bytes.restore(
-        first[:, :header], np.dtype(np.int32), [len(tensors)])
+    lengths = tensor_bytes.restore(first[:, :header], np.dtype(np.int32), [len(tensors)])
     sizes = lengths * row_bytes
     longest = header + tf.reduce_max(tf.reduce_sum(sizes, 1))
-    raw = tf.cond(longest <= room, lambda: first,
-                  lambda: self._gather_bytes(message, _round_up(longest)))
+    raw = tf.cond(
+      longest <= room, lambda: first, lambda: self._gather_bytes(message, _round_up(longest))
+    )
+
     def read(rank: int) -> Any:
       _, *parts, _ = tf.split(
-          raw[rank], tf.concat([[header], sizes[rank], [-1]], 0),
-          num=len(tensors) + 2)
-      return tf.nest.pack_sequence_as(structure, [
-          tensor_bytes.restore(part, np.dtype(tensor.dtype.as_numpy_dtype),
-                          [length, *tensor.shape[1:]])
-          for part, tensor, length in zip(
-              parts, tensors, tf.unstack(lengths[rank]), strict=True)])
+        raw[rank], tf.concat([[header], sizes[rank], [-1]], 0), num=len(tensors) + 2
+      )
+      return tf.nest.pack_sequence_as(
+        structure,
+        [
+          tensor_bytes.restore(
+            part, np.dtype(tensor.dtype.as_numpy_dtype), [length, *tensor.shape[1:]]
+          )
+          for part, tensor, length in zip(parts, tensors, tf.unstack(lengths[rank]), strict=True)
+        ],
+      )
+
     gathered = [read(rank) for rank in range(self.world_size)]
     with tf.control_dependencies(tf.nest.flatten(gathered)):
       seconds = tf.timestamp() - start
@@ -123,7 +138,8 @@ class Communicator:
       tensor: Tensor of the same shape on all machines.
     """
     return tf.raw_ops.CollectiveReduceV2(
-        input=tensor, merge_op="Add", final_op="Id", **self._keys(tensor, 1))
+      input=tensor, merge_op="Add", final_op="Id", **self._keys(tensor, 1)
+    )
 
   @contextlib.contextmanager
   def lost_machines(self) -> Iterator[None]:
@@ -147,8 +163,7 @@ class Communicator:
     raw = tf.pad(raw, [[0, size - tf.shape(raw)[0]]])
     # Collective operations do not support uint8.
     words = tf.bitcast(tf.reshape(raw, [-1, 4]), tf.int32)
-    gathered = tf.raw_ops.CollectiveGatherV2(
-        input=words, **self._keys(words, 0))
+    gathered = tf.raw_ops.CollectiveGatherV2(input=words, **self._keys(words, 0))
     return tf.reshape(tf.bitcast(gathered, tf.uint8), [self.world_size, size])
 
   def _keys(self, tensor: tf.Tensor, kind: int) -> dict[str, Any]:
@@ -156,9 +171,13 @@ class Communicator:
     # combined operations must have equal kinds and shapes. The key encodes the
     # kind (0: gather, 1: reduce) and the number of elements. Only one operation
     # runs at a time, so keys may repeat.
-    return {"group_size": self.world_size, "group_key": _GROUP_KEY,
-            "instance_key": 2 * tf.size(tensor) + kind, "ordering_token": [],
-            "timeout_seconds": _TIMEOUT}
+    return {
+      "group_size": self.world_size,
+      "group_key": _GROUP_KEY,
+      "instance_key": 2 * tf.size(tensor) + kind,
+      "ordering_token": [],
+      "timeout_seconds": _TIMEOUT,
+    }
 
 
 def _round_up(size: Any) -> Any:

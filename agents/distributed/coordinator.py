@@ -41,8 +41,7 @@ class Coordinator(trainer_lib.DistributedTrainer):
     super().__init__(*args)
     # Index of the slow machine in each of the latest epochs; -1 if no machine
     # was slow.
-    self._slow_machines: collections.deque[int] = collections.deque(
-        maxlen=_SLOW_EPOCHS)
+    self._slow_machines: collections.deque[int] = collections.deque(maxlen=_SLOW_EPOCHS)
     self._has_warned = False
 
   def start(self) -> None:
@@ -59,8 +58,9 @@ class Coordinator(trainer_lib.DistributedTrainer):
     self._warn_of_slow_machine()
     return epoch
 
-  def evaluate(self, num_episodes: int, stop: Callable[[], bool] = bool
-               ) -> tuple[list[float], list[int]] | None:
+  def evaluate(
+    self, num_episodes: int, stop: Callable[[], bool] = bool
+  ) -> tuple[list[float], list[int]] | None:
     """See `Trainer.evaluate`."""
     self._command("evaluate", num_episodes)
     return super().evaluate(num_episodes, stop)
@@ -89,12 +89,15 @@ class Coordinator(trainer_lib.DistributedTrainer):
     seconds = self.collecting_seconds
     slowest, ratio = int(np.argmax(seconds)), max(seconds) / min(seconds)
     self._slow_machines.append(slowest if ratio > _SLOW_RATIO else -1)
-    if (self._slow_machines.count(slowest) == _SLOW_EPOCHS
-        and not self._has_warned):
+    if self._slow_machines.count(slowest) == _SLOW_EPOCHS and not self._has_warned:
       self._has_warned = True
-      print(f"Warning: all machines wait for machine {slowest}, which takes "
-            f"{ratio:.1f} times as long as the fastest machine for the same "
-            "number of environments.", file=sys.stderr, flush=True)
+      print(
+        f"Warning: all machines wait for machine {slowest}, which takes "
+        f"{ratio:.1f} times as long as the fastest machine for the same "
+        "number of environments.",
+        file=sys.stderr,
+        flush=True,
+      )
 
 
 class Participant(trainer_lib.DistributedTrainer):
@@ -113,8 +116,7 @@ class Participant(trainer_lib.DistributedTrainer):
     super().__init__(*args)
     self.step = 0
     self._recorder = recent_episodes.RecentEpisodes()
-    self.checkpoint: Callable[
-        [], tuple[dict[str, np.ndarray], dict[str, Any]]] | None = None
+    self.checkpoint: Callable[[], tuple[dict[str, np.ndarray], dict[str, Any]]] | None = None
 
   def follow(self) -> bool:
     """Executes commands until the run ends.

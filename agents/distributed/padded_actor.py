@@ -27,8 +27,7 @@ class PaddedActor:
     self._rows = rows
     self._num_envs = num_envs
     # Index of the local row that fills each row of the padded batch.
-    self._padding = np.clip(
-        np.arange(num_envs) - rows.start, 0, rows.stop - rows.start - 1)
+    self._padding = np.clip(np.arange(num_envs) - rows.start, 0, rows.stop - rows.start - 1)
 
   def initial_state(self, num_envs: int) -> Any:
     """See `simulate.Actor`."""
@@ -38,11 +37,10 @@ class PaddedActor:
     """See `simulate.Actor`; returns this machine's rows of the noise."""
     return self._actor.noise(step_counter, self._num_envs)[self._rows]
 
-  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
-          ) -> tuple[tf.Tensor, Any]:
+  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None) -> tuple[tf.Tensor, Any]:
     """See `simulate.Actor`."""
     padded = tf.nest.map_structure(
-        lambda tensor: None if tensor is None else (
-            tf.gather(tensor, self._padding)), (observ, state, noise))
-    return tf.nest.map_structure(
-        lambda tensor: tensor[self._rows], self._actor.act(*padded))
+      lambda tensor: None if tensor is None else (tf.gather(tensor, self._padding)),
+      (observ, state, noise),
+    )
+    return tf.nest.map_structure(lambda tensor: tensor[self._rows], self._actor.act(*padded))

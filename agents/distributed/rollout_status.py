@@ -22,9 +22,11 @@ class RolloutStatus(NamedTuple):
   seconds: float  # Time that this machine waited for its environments.
 
 
-def merge_episodes(statuses: list[RolloutStatus],
-                   before: episode_data.EpisodeState | None,
-                   actions: np.ndarray | None) -> episode_data.EpisodeState:
+def merge_episodes(
+  statuses: list[RolloutStatus],
+  before: episode_data.EpisodeState | None,
+  actions: np.ndarray | None,
+) -> episode_data.EpisodeState:
   """Combines the running episodes of all machines.
 
   Args:
@@ -36,19 +38,22 @@ def merge_episodes(statuses: list[RolloutStatus],
   Returns:
     State of all environments.
   """
-  merged = episode_data.EpisodeState(*map(np.concatenate, zip(
-      *(status.episodes for status in statuses), strict=True)))
+  merged = episode_data.EpisodeState(
+    *map(np.concatenate, zip(*(status.episodes for status in statuses), strict=True))
+  )
   steps = int(merged.length.max())
-  all_actions = np.concatenate([
-      part for part in (before and before.actions, actions)
-      if part is not None and len(part)] or [np.zeros((0, len(merged.seed)))])
+  all_actions = np.concatenate(
+    [part for part in (before and before.actions, actions) if part is not None and len(part)]
+    or [np.zeros((0, len(merged.seed)))]
+  )
   return merged._replace(
-      first=steps + merged.first,
-      actions=all_actions[len(all_actions) - steps:])
+    first=steps + merged.first, actions=all_actions[len(all_actions) - steps :]
+  )
 
 
-def merge_finished(statuses: list[RolloutStatus],
-                   samples: epoch_result.Samples) -> list[episode_data.Episode]:
+def merge_finished(
+  statuses: list[RolloutStatus], samples: epoch_result.Samples
+) -> list[episode_data.Episode]:
   """Merges the finished episodes of all machines.
 
   Args:
@@ -61,8 +66,7 @@ def merge_finished(statuses: list[RolloutStatus],
   """
   ended = samples.ended.numpy()
   queues = [iter(status.finished) for status in statuses]
-  return [next(queues[row * len(statuses) // ended.shape[1]])
-          for _, row in np.argwhere(ended)]
+  return [next(queues[row * len(statuses) // ended.shape[1]]) for _, row in np.argwhere(ended)]
 
 
 def check_equal(values: Sequence[Any]) -> None:
@@ -77,6 +81,7 @@ def check_equal(values: Sequence[Any]) -> None:
   for rank, value in enumerate(values):
     if value != values[0]:
       raise errors.MachinesDiffer(
-          f"Machine {rank} computed a different update than machine 0 from the "
-          "same steps, because its processor or its libraries differ. Train on "
-          "machines with the same processor and the same libraries.")
+        f"Machine {rank} computed a different update than machine 0 from the "
+        "same steps, because its processor or its libraries differ. Train on "
+        "machines with the same processor and the same libraries."
+      )

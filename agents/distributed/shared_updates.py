@@ -33,8 +33,7 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     kwargs: See `BatchPPO`.
   """
 
-  def __init__(self, *args: Any, communicator: collectives.Communicator,
-               **kwargs: Any) -> None:
+  def __init__(self, *args: Any, communicator: collectives.Communicator, **kwargs: Any) -> None:
     super().__init__(*args, **kwargs)
     self._communicator = communicator
 
@@ -43,59 +42,72 @@ class SharedUpdatesPPO(ppo.BatchPPO):
   _shuffle_split = _compiled(ppo.BatchPPO._shuffle_split)
 
   @tf.function(autograph=False)
-  def learn(self, batch: types.Experience, step_counter: tf.Tensor,
-            progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+  def learn(
+    self, batch: types.Experience, step_counter: tf.Tensor, progress: tf.Tensor
+  ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """See `BatchPPO.learn`."""
-    return ppo.BatchPPO.learn.python_function(
-        self, batch, step_counter, progress)
+    return ppo.BatchPPO.learn.python_function(self, batch, step_counter, progress)
 
-  def epoch(self, batch: types.Experience, samples: Any,
-            step_counter: tf.Tensor, epoch: tf.Tensor, state: ppo.EpochState
-            ) -> ppo.EpochState:
+  def epoch(
+    self,
+    batch: types.Experience,
+    samples: Any,
+    step_counter: tf.Tensor,
+    epoch: tf.Tensor,
+    state: ppo.EpochState,
+  ) -> ppo.EpochState:
     """See `BatchPPO.epoch`."""
-    advantage, value, split = self._shuffle_split(
-        batch, samples, step_counter, epoch, state)
-    def update(index: tf.Tensor, sums: dict[str, tf.Tensor]
-               ) -> dict[str, tf.Tensor]:
+    advantage, value, split = self._shuffle_split(batch, samples, step_counter, epoch, state)
+
+    def update(index: tf.Tensor, sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
       vector, losses = self._local_gradients(batch, split, index)
-      return self._apply_total(
-          self._communicator.all_reduce(vector), losses, sums)
+      return self._apply_total(self._communicator.all_reduce(vector), losses, sums)
+
     sums = loops.repeat(split.num_minibatches, update, state.sums)
     return ppo.EpochState(advantage, value, sums)
 
   @_compiled
-  def _local_gradients(self, batch: types.Experience, split: Any,
-                       index: tf.Tensor
-                       ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+  def _local_gradients(
+    self, batch: types.Experience, split: Any, index: tf.Tensor
+  ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
     """Computes the gradients of this machine's share of a minibatch.
 
     Returns:
       A vector of the gradients and the terms of the loss of the share, and the
       losses of the complete minibatch by name.
     """
-    minibatch, loss, losses = self._loss.bind(
-        split.take(index), batch.final_observ.shape[0])
-    gradients, terms = self._gradients(loss, share(
-        minibatch, self._communicator.rank, self._communicator.world_size))
-    vectors = [tf.reshape(tensor, [-1]) for tensor in (
-        *gradients, *(terms[name] for name in self._loss.names))]
+    minibatch, loss, losses = self._loss.bind(split.take(index), batch.final_observ.shape[0])
+    gradients, terms = self._gradients(
+      loss, share(minibatch, self._communicator.rank, self._communicator.world_size)
+    )
+    vectors = [
+      tf.reshape(tensor, [-1])
+      for tensor in (*gradients, *(terms[name] for name in self._loss.names))
+    ]
     return tf.concat(vectors, 0), losses
 
   @_compiled
-  def _apply_total(self, total: tf.Tensor, losses: dict[str, tf.Tensor],
-                   sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+  def _apply_total(
+    self, total: tf.Tensor, losses: dict[str, tf.Tensor], sums: dict[str, tf.Tensor]
+  ) -> dict[str, tf.Tensor]:
     """Takes a gradient step; returns `sums` plus the metrics of this step.
 
     `total` is the sum of the results of `_local_gradients` on all machines.
     """
-    *gradients, terms = tf.split(total, [
-        *(math.prod(weight.shape) for weight in self.weights),
-        len(self._loss.names)])
-    metrics = self._apply([
+    *gradients, terms = tf.split(
+      total, [*(math.prod(weight.shape) for weight in self.weights), len(self._loss.names)]
+    )
+    metrics = self._apply(
+      [
         tf.reshape(gradient, weight.shape)
-        for gradient, weight in zip(gradients, self.weights, strict=True)])
-    return tf.nest.map_structure(tf.add, sums, {**losses, **metrics, **dict(
-        zip(self._loss.names, tf.unstack(terms), strict=True))})
+        for gradient, weight in zip(gradients, self.weights, strict=True)
+      ]
+    )
+    return tf.nest.map_structure(
+      tf.add,
+      sums,
+      {**losses, **metrics, **dict(zip(self._loss.names, tf.unstack(terms), strict=True))},
+    )
 
 
 def share(minibatch: Any, rank: int, world_size: int) -> Any:
@@ -119,16 +131,15 @@ def share(minibatch: Any, rank: int, world_size: int) -> Any:
   *chunks, num_rows = minibatch.weight.shape
   axis = len(chunks)
   segments = getattr(minibatch.samples, "context", ())
-  units = (segments.first.shape[0] if isinstance(segments, types.Segments)
-           else num_rows)
+  units = segments.first.shape[0] if isinstance(segments, types.Segments) else num_rows
   indices = tf.range(-(-units // world_size)) * world_size + rank
+
   def take(tensor: tf.Tensor) -> tf.Tensor:
     rows, *sizes = tensor.shape[axis:]
     split = tf.reshape(tensor, [*chunks, units, rows // units, *sizes])
     taken = tf.gather(split, tf.minimum(indices, units - 1), axis=axis)
     return tf.reshape(taken, [*chunks, -1, *sizes])
-  samples, weight = types.map_tensors(
-      take, (minibatch.samples, minibatch.weight))
+
+  samples, weight = types.map_tensors(take, (minibatch.samples, minibatch.weight))
   is_not_padding = tf.repeat(indices < units, num_rows // units)
-  return minibatch._replace(
-      samples=samples, weight=tf.where(is_not_padding, weight, 0.0))
+  return minibatch._replace(samples=samples, weight=tf.where(is_not_padding, weight, 0.0))

@@ -9,12 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import errors, spaces, types
-from agents.distributed import (
-  collectives,
-  gather_rollouts,
-  padded_actor,
-  rollout_status,
-)
+from agents.distributed import collectives, gather_rollouts, padded_actor, rollout_status
 from agents.environments.data import episode_data
 from agents.simulation import rollout_to_batch, simulate
 from agents.training import epoch_result, trainer
@@ -37,8 +32,9 @@ class DistributedTrainer(trainer.Trainer):
   machine received a request to stop.
   """
 
-  def __init__(self, communicator: collectives.Communicator,
-               num_eval_envs: int, *args: Any) -> None:
+  def __init__(
+    self, communicator: collectives.Communicator, num_eval_envs: int, *args: Any
+  ) -> None:
     super().__init__(*args)
     # Time that each machine waited for its environments in the latest epoch.
     self.collecting_seconds: list[float] = []
@@ -54,17 +50,20 @@ class DistributedTrainer(trainer.Trainer):
     self._rows = rows = communicator.local_rows(num_envs)
     self._actor = padded_actor.PaddedActor(self.algorithm, rows, num_envs)
     if self.rollout_spec.quota:
-      self.rollout_spec = self.rollout_spec._replace(
-          quota=self.rollout_spec.quota[rows])
+      self.rollout_spec = self.rollout_spec._replace(quota=self.rollout_spec.quota[rows])
 
   def collect(self, carry: types.Carry) -> simulate.Simulation:
     """See `Trainer.collect`."""
     observ, state = tf.nest.map_structure(
-        lambda tensor: tensor[self._rows], (carry.observ, carry.state))
+      lambda tensor: tensor[self._rows], (carry.observ, carry.state)
+    )
     simulation = super().collect(carry._replace(observ=observ, state=state))
     return gather_rollouts.gather_simulations(
-        self._communicator, simulation, carry,
-        None if self.rollout_spec.quota else self.rollout_spec.steps)
+      self._communicator,
+      simulation,
+      carry,
+      None if self.rollout_spec.quota else self.rollout_spec.steps,
+    )
 
   def epoch(self, progress: float) -> epoch_result.Epoch | None:
     """See `Trainer.epoch`.
@@ -86,8 +85,9 @@ class DistributedTrainer(trainer.Trainer):
     self._fingerprint = np.array([*epoch.metrics.values()]).tobytes()
     return epoch
 
-  def evaluate(self, num_episodes: int, stop: Callable[[], bool] = bool
-               ) -> tuple[list[float], list[int]] | None:
+  def evaluate(
+    self, num_episodes: int, stop: Callable[[], bool] = bool
+  ) -> tuple[list[float], list[int]] | None:
     """See `Trainer.evaluate`.
 
     Aborts if the attribute `stop` of any machine returns true.
@@ -99,11 +99,12 @@ class DistributedTrainer(trainer.Trainer):
     finished = self._play(num_episodes)
     if finished is None:
       return None
-    self._fingerprint = zlib.crc32(b"".join(
-        np.asarray(variable).tobytes()
-        for variable in self.algorithm.variables().values()))
-    results = sorted(itertools.chain(*self.exchange(
-        [(episode.score, episode.length) for episode in finished])))
+    self._fingerprint = zlib.crc32(
+      b"".join(np.asarray(variable).tobytes() for variable in self.algorithm.variables().values())
+    )
+    results = sorted(
+      itertools.chain(*self.exchange([(episode.score, episode.length) for episode in finished]))
+    )
     return [score for score, _ in results], [length for _, length in results]
 
   def close(self) -> None:
@@ -126,17 +127,20 @@ class DistributedTrainer(trainer.Trainer):
       MachinesDiffer: If the latest metrics or the variables of a machine differ
         from those of machine 0.
     """
-    values, fingerprints, stops = zip(*self._communicator.all_gather_object(
-        (value, self._fingerprint, self.stop())), strict=True)
+    values, fingerprints, stops = zip(
+      *self._communicator.all_gather_object((value, self._fingerprint, self.stop())), strict=True
+    )
     rollout_status.check_equal(fingerprints)
     self.stopped |= any(stops)
     return [*values]
 
   def _play(self, num_episodes: int) -> list[episode_data.Episode] | None:
     """Plays this machine's share of episodes; None if a machine stops."""
+
     def stop() -> bool:
       self.exchange(True)  # This machine has not finished its episodes.
       return self.stopped
+
     finished: list[episode_data.Episode] | None = []
     if self._evaluator:
       rows = self._communicator.local_rows(self._num_eval_envs)
@@ -147,18 +151,20 @@ class DistributedTrainer(trainer.Trainer):
         return None
     return finished
 
-  def _collected(self, samples: epoch_result.Samples) -> tuple[
-      list[episode_data.Episode], episode_data.EpisodeState]:
+  def _collected(
+    self, samples: epoch_result.Samples
+  ) -> tuple[list[episode_data.Episode], episode_data.EpisodeState]:
     statuses = self._exchange_status()
     action = self.train_env.batch_env.action_layout.fields[0]
-    return (rollout_status.merge_finished(statuses, samples),
-            rollout_status.merge_episodes(
-                statuses, self._episodes, spaces.from_bytes(
-                    samples.action.numpy(), action.dtype)))
+    return (
+      rollout_status.merge_finished(statuses, samples),
+      rollout_status.merge_episodes(
+        statuses, self._episodes, spaces.from_bytes(samples.action.numpy(), action.dtype)
+      ),
+    )
 
   def _episode_state(self) -> episode_data.EpisodeState:
-    return rollout_status.merge_episodes(
-        self._exchange_status(), self._episodes, None)
+    return rollout_status.merge_episodes(self._exchange_status(), self._episodes, None)
 
   def _restore(self, episodes: episode_data.EpisodeState) -> bool:
     self._episodes = episodes
@@ -168,10 +174,14 @@ class DistributedTrainer(trainer.Trainer):
     """Returns the status of every machine; machine 0 collects all failures."""
     env, rank = self.train_env.batch_env, self._communicator.rank
     state = env.snapshot()
-    statuses = self.exchange(rollout_status.RolloutStatus(
+    statuses = self.exchange(
+      rollout_status.RolloutStatus(
         state._replace(first=-state.length, actions=state.actions[:0, :0]),
-        env.take_finished(), env.failure_budget.drain() if rank else [],
-        env.step_seconds - self._step_seconds_before))
+        env.take_finished(),
+        env.failure_budget.drain() if rank else [],
+        env.step_seconds - self._step_seconds_before,
+      )
+    )
     if not rank:
       for status in statuses:
         env.failure_budget.merge(status.failures)

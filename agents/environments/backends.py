@@ -8,8 +8,7 @@ from agents.environments.blocks import custom_backend, envpool_block
 from agents.environments.workers import pool
 
 
-def block_class(config: config_lib.Config
-                ) -> Callable[..., custom_backend.Backend] | None:
+def block_class(config: config_lib.Config) -> Callable[..., custom_backend.Backend] | None:
   """Returns the constructor of the block that steps all environments.
 
   Args:
@@ -25,8 +24,7 @@ def block_class(config: config_lib.Config
   if config.env.backend == "gymnasium":
     return None
   if config.env.backend == "envpool":
-    return functools.partial(
-        envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
+    return functools.partial(envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
   return custom_backend.find(config.env.backend)
 
 
@@ -47,5 +45,4 @@ def check(config: config_lib.Config) -> list[str]:
     return []
   if config.env.backend == "envpool":
     return envpool_block.check(config)
-  return custom_backend.check(
-      config, custom_backend.find(config.env.backend))
+  return custom_backend.check(config, custom_backend.find(config.env.backend))

@@ -80,10 +80,15 @@ class BatchEnv:
     ValueError: If there is no environment, or if spaces differ.
   """
 
-  def __init__(self, constructors: Sequence[base.Constructor],
-               workers: pool.WorkerPool | None = None, seed: int = 0,
-               failure_budget: failure_budget_lib.FailureBudget | None = None,
-               block_class: Callable[..., Any] | None = None, first: int = 0) -> None:
+  def __init__(
+    self,
+    constructors: Sequence[base.Constructor],
+    workers: pool.WorkerPool | None = None,
+    seed: int = 0,
+    failure_budget: failure_budget_lib.FailureBudget | None = None,
+    block_class: Callable[..., Any] | None = None,
+    first: int = 0,
+  ) -> None:
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
     mujoco_warnings.capture()
@@ -91,8 +96,8 @@ class BatchEnv:
       self.observation_space = probe.observation_space
       self.action_space = probe.action_space
       self._block_class: Any = block_class or (
-          mujoco_block.MujocoBlock if mujoco_block.supports(probe)
-          else gymnasium_block.GymnasiumBlock)
+        mujoco_block.MujocoBlock if mujoco_block.supports(probe) else gymnasium_block.GymnasiumBlock
+      )
     size = len(constructors)
     self.step_layout = buffer_layout.step_layout(size, self.observation_space)
     self.action_layout = buffer_layout.action_layout(size, self.action_space)
@@ -107,8 +112,7 @@ class BatchEnv:
     self._constructors = list(constructors)
     self._workers = workers
     self._seed = seed
-    self._log = action_log.ActionLog(
-        seed, size, first, self.failure_budget)
+    self._log = action_log.ActionLog(seed, size, first, self.failure_budget)
     self._busy_seconds = np.zeros(size)  # Sums of the field "seconds".
     # Reports of the latest step, by index of the environment in the run.
     self._reports: Mapping[int, base.StepReport] = {}
@@ -138,8 +142,9 @@ class BatchEnv:
     """
     return self._log.take_final_observ()
 
-  def reset(self, seeds: Sequence[int] | None = None,
-            indices: Sequence[int] | None = None) -> np.ndarray:
+  def reset(
+    self, seeds: Sequence[int] | None = None, indices: Sequence[int] | None = None
+  ) -> np.ndarray:
     """Begins episode 0 of all environments, or the next episodes of some.
 
     Args:
@@ -158,8 +163,8 @@ class BatchEnv:
     rows = self._checked_indices(indices)
     if seeds is not None and len(seeds) != len(rows):
       raise ValueError(
-          f"`seeds` must contain {len(rows)} elements, one per environment. "
-          f"Received: {len(seeds)}.")
+        f"`seeds` must contain {len(rows)} elements, one per environment. Received: {len(seeds)}."
+      )
     self._check_open()
     seed_of: dict[int, int] = {}  # Seeds of next episodes, by index.
     if indices is None:
@@ -168,14 +173,15 @@ class BatchEnv:
       begin = self._block.reset
       arguments: Sequence[int | None] = self._log.begin(seeds)
     elif self._consistent and self._log.begun:
-      seed_of = dict(zip(rows, map(self._log.next_seed, rows)
-                         if seeds is None else seeds, strict=True))
+      seed_of = dict(
+        zip(rows, map(self._log.next_seed, rows) if seeds is None else seeds, strict=True)
+      )
       begin = self._block.begin_next
       arguments = [seed_of.get(index) for index in range(len(self))]
     else:
       raise RuntimeError(
-          "Call reset() of all environments first: the batch has not begun, or "
-          "a step has failed.")
+        "Call reset() of all environments first: the batch has not begun, or a step has failed."
+      )
     self._consistent = False
     with self._recording_fatal():
       infos = begin(arguments)
@@ -186,8 +192,7 @@ class BatchEnv:
     self._record_resets({index: infos[index] for index in rows})
     return self._receive_observ()
 
-  def step(self, action: np.ndarray, active: np.ndarray | None = None
-           ) -> StepResult:
+  def step(self, action: np.ndarray, active: np.ndarray | None = None) -> StepResult:
     """Steps the active environments, and resets those whose episode ended.
 
     Args:
@@ -208,11 +213,10 @@ class BatchEnv:
     ended = arrays["terminated"] | arrays["truncated"]
     next_observ = arrays["observ"].copy()
     next_observ[ended] = arrays["final_observ"][ended]
-    return StepResult(arrays["observ"].copy(), next_observ, *(
-        arrays[name].copy() for name in StepResult._fields[2:]))
+    others = (arrays[name].copy() for name in StepResult._fields[2:])
+    return StepResult(arrays["observ"].copy(), next_observ, *others)
 
-  def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
-                  ) -> np.ndarray:
+  def step_packed(self, action: np.ndarray, active: np.ndarray | None = None) -> np.ndarray:
     """Steps the environments like `step`; returns the result as one array.
 
     Args:
@@ -240,8 +244,7 @@ class BatchEnv:
     if action.dtype != expected.dtype:
       action = spaces.from_bytes(action, expected.dtype)
     if action.shape != expected.shape:
-      raise ValueError(f"`action` must have shape {expected.shape}. "
-                       f"Received: {action.shape}.")
+      raise ValueError(f"`action` must have shape {expected.shape}. Received: {action.shape}.")
     expected[...] = action
     arrays["active"][...] = True if active is None else active
     self._consistent = False
@@ -270,8 +273,7 @@ class BatchEnv:
     """
     self._check_open()
     if not self._consistent:
-      raise RuntimeError(
-          "Cannot snapshot after a failed step or reset. Call reset() first.")
+      raise RuntimeError("Cannot snapshot after a failed step or reset. Call reset() first.")
     return self._log.snapshot(self._arrays["observ"].copy())
 
   def restore(self, state: episode_data.EpisodeState) -> bool:
@@ -291,8 +293,8 @@ class BatchEnv:
     """
     if len(state.seed) != len(self):
       raise ValueError(
-          f"The snapshot is of {len(state.seed)} environments, but this batch "
-          f"has {len(self)}.")
+        f"The snapshot is of {len(state.seed)} environments, but this batch has {len(self)}."
+      )
     self._check_open()
     self._log.take_final_observ()
     self._consistent = False
@@ -310,8 +312,7 @@ class BatchEnv:
     self._consistent = True
     return True
 
-  def rollout(self, policy: Callable[[np.ndarray], np.ndarray], num_steps: int
-              ) -> Rollout:
+  def rollout(self, policy: Callable[[np.ndarray], np.ndarray], num_steps: int) -> Rollout:
     """Steps the environments with a policy, from their current states.
 
     Args:
@@ -325,8 +326,7 @@ class BatchEnv:
       ValueError: If `num_steps` is less than 1.
     """
     if num_steps < 1:
-      raise ValueError(
-          f"`num_steps` must be at least 1. Received: {num_steps}.")
+      raise ValueError(f"`num_steps` must be at least 1. Received: {num_steps}.")
     self._check_open()
     observ = self._arrays["observ"].copy() if self._log.begun else self.reset()
     dtype, steps = self.action_layout.fields[0].dtype, []
@@ -337,8 +337,9 @@ class BatchEnv:
       observ = step.observ
     return Rollout(*map(np.stack, zip(*steps, strict=True)))
 
-  def call(self, name: str, /, *args: Any,
-           indices: Sequence[int] | None = None, **kwargs: Any) -> list[Any]:
+  def call(
+    self, name: str, /, *args: Any, indices: Sequence[int] | None = None, **kwargs: Any
+  ) -> list[Any]:
     """Calls a method of all or of selected environments.
 
     Args:
@@ -371,8 +372,7 @@ class BatchEnv:
     """
     return self._access("get", indices, name)
 
-  def set(self, name: str, values: Sequence[Any],
-          indices: Sequence[int] | None = None) -> None:
+  def set(self, name: str, values: Sequence[Any], indices: Sequence[int] | None = None) -> None:
     """Sets an attribute of all or of selected environments.
 
     An environment loses the value if it is built again, after its own failure
@@ -389,13 +389,16 @@ class BatchEnv:
     indices = self._checked_indices(indices)
     if len(values) != len(indices):
       raise ValueError(
-          f"`values` must contain {len(indices)} elements, one per "
-          f"environment. Received: {len(values)}.")
+        f"`values` must contain {len(indices)} elements, one per "
+        f"environment. Received: {len(values)}."
+      )
     self._check_open()
     by_index = dict(zip(indices, values, strict=True))
     self._block.set(
-        name, [by_index.get(index) for index in range(len(self))],
-        [index in by_index for index in range(len(self))])
+      name,
+      [by_index.get(index) for index in range(len(self))],
+      [index in by_index for index in range(len(self))],
+    )
 
   def close(self) -> None:
     """Closes every environment. Repeated calls have no effect."""
@@ -419,18 +422,23 @@ class BatchEnv:
       stack.callback(os.close, descriptor)
       buffer = shared_memory.attach(os.dup(descriptor))
       self._arrays = layout.views(buffer)
-      self._result_bytes = buffer[self.action_layout.num_bytes:][
-          :self.step_layout.num_bytes]
-      self._source = replay_source.ReplaySource(
-          str(self._constructors[0]), self._log, self._arrays)
+      self._result_bytes = buffer[self.action_layout.num_bytes :][: self.step_layout.num_bytes]
+      self._source = replay_source.ReplaySource(str(self._constructors[0]), self._log, self._arrays)
       options = self._seed, self.failure_budget.limit > 0
       if self._workers is None:
         self._block = self._block_class(
-            self._constructors, self.first, both_spaces, self._arrays, *options)
+          self._constructors, self.first, both_spaces, self._arrays, *options
+        )
       else:
         self._block = self._workers.open(
-            self._block_class, self._constructors, self.first, both_spaces,
-            descriptor, self._source, *options)
+          self._block_class,
+          self._constructors,
+          self.first,
+          both_spaces,
+          descriptor,
+          self._source,
+          *options,
+        )
 
   def _record_resets(self, infos: dict[int, dict[str, Any]]) -> None:
     """Does nothing; `InfoBatchEnv` stores infos of resets outside of steps."""
@@ -453,31 +461,29 @@ class BatchEnv:
   def _check_active(self, active: np.ndarray) -> None:
     size = len(self)
     if np.shape(active) != (size,):
-      raise ValueError(f"`active` must have shape {(size,)}. "
-                       f"Received: {np.shape(active)}.")
-    inside = np.flatnonzero(
-        ~np.asarray(active, bool) & (self._log.length > 0))
+      raise ValueError(f"`active` must have shape {(size,)}. Received: {np.shape(active)}.")
+    inside = np.flatnonzero(~np.asarray(active, bool) & (self._log.length > 0))
     if len(inside):
       raise ValueError(
-          f"Environment {self.first + inside[0]} cannot wait inside of an "
-          "episode, only before its first step.")
+        f"Environment {self.first + inside[0]} cannot wait inside of an "
+        "episode, only before its first step."
+      )
 
   def _checked_indices(self, indices: Sequence[int] | None) -> Sequence[int]:
     if indices is None:
       return range(len(self))
     if len(set(indices) & set(range(len(self)))) < len(indices):
-      raise ValueError(f"`indices` must be distinct numbers from 0 to "
-                       f"{len(self) - 1}. Received: {list(indices)}.")
+      raise ValueError(
+        f"`indices` must be distinct numbers from 0 to {len(self) - 1}. Received: {list(indices)}."
+      )
     return indices
 
-  def _access(self, method: str, indices: Sequence[int] | None, *args: Any
-              ) -> list[Any]:
+  def _access(self, method: str, indices: Sequence[int] | None, *args: Any) -> list[Any]:
     """Returns the results of selected environments, in order of `indices`."""
     indices = self._checked_indices(indices)
     self._check_open()
     selected = [index in set(indices) for index in range(len(self))]
-    results = dict(zip(sorted(indices), getattr(self._block, method)(
-        *args, selected), strict=True))
+    results = dict(zip(sorted(indices), getattr(self._block, method)(*args, selected), strict=True))
     return [results[index] for index in indices]
 
   def _check_open(self) -> None:

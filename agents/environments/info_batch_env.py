@@ -30,17 +30,16 @@ class InfoBatchEnv(batch_env.BatchEnv):
     self.infos: list[dict[str, Any]] = [{} for _ in range(len(self))]
     self.reset_infos: list[dict[str, Any]] = [{} for _ in range(len(self))]
 
-  def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
-                  ) -> np.ndarray:
+  def step_packed(self, action: np.ndarray, active: np.ndarray | None = None) -> np.ndarray:
     """See `BatchEnv.step_packed`."""
     packed = super().step_packed(action, active)
     empty = base.StepReport({})
-    reports = [self._reports.get(self.first + index, empty)
-               for index in range(len(self))]
+    reports = [self._reports.get(self.first + index, empty) for index in range(len(self))]
     self.infos = [report.info or {} for report in reports]
     self.reset_infos = [
-        previous if report.reset_info is None else report.reset_info
-        for report, previous in zip(reports, self.reset_infos, strict=True)]
+      previous if report.reset_info is None else report.reset_info
+      for report, previous in zip(reports, self.reset_infos, strict=True)
+    ]
     return packed
 
   def restore(self, state: episode_data.EpisodeState) -> bool:
@@ -50,7 +49,5 @@ class InfoBatchEnv(batch_env.BatchEnv):
     return restored
 
   def _record_resets(self, infos: dict[int, dict[str, Any]]) -> None:
-    self.infos = [{} if index in infos else info
-                  for index, info in enumerate(self.infos)]
-    self.reset_infos = [infos.get(index, info)
-                        for index, info in enumerate(self.reset_infos)]
+    self.infos = [{} if index in infos else info for index, info in enumerate(self.infos)]
+    self.reset_infos = [infos.get(index, info) for index, info in enumerate(self.reset_infos)]

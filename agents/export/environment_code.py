@@ -38,27 +38,28 @@ def write(config: config_lib.Env) -> EnvironmentCode:
     limit = limit or make.DEFAULT_MAX_LENGTH
   else:
     no_limit = {"max_episode_steps": -1} if limit else {}
-    statements = [_call(
-        "gymnasium.make", f'"{config.id}"', config.kwargs | no_limit)]
+    statements = [_call("gymnasium.make", f'"{config.id}"', config.kwargs | no_limit)]
     if not make.stated_length(dataclasses.replace(config, id=name)):
       limit = make.DEFAULT_MAX_LENGTH
   for name, arguments in _wrappers(config, limit):
     module, _, name = name.rpartition(":")
     if module:
       modules.add(module)
-    statements.append(_call(
-        f"{module or 'gymnasium.wrappers'}.{name}", "env", arguments))
-  return EnvironmentCode(
-      [f"import {name}" for name in sorted(modules)], statements)
+    statements.append(_call(f"{module or 'gymnasium.wrappers'}.{name}", "env", arguments))
+  return EnvironmentCode([f"import {name}" for name in sorted(modules)], statements)
 
 
-def _wrappers(config: config_lib.Env, limit: int | None
-              ) -> Iterator[tuple[str, dict[str, Any]]]:
+def _wrappers(config: config_lib.Env, limit: int | None) -> Iterator[tuple[str, dict[str, Any]]]:
   """Yields names and arguments of the wrappers, the innermost first."""
   for wrapper in config.wrappers:
     for name, arguments in wrapper.items():
-      yield name, {key: tuple(value) if isinstance(value, list) else value
-                   for key, value in arguments.items()}
+      yield (
+        name,
+        {
+          key: tuple(value) if isinstance(value, list) else value
+          for key, value in arguments.items()
+        },
+      )
   if config.action_repeat > 1:
     yield f"{_WRAPPERS}:ActionRepeat", {"num_repeats": config.action_repeat}
   if config.random_start:

@@ -17,8 +17,7 @@ from agents.ops import random
 NUM_EPISODES = 10
 
 
-def training_function(policy: policy_lib.ExportablePolicy
-                      ) -> policy_lib.PolicyFunction:
+def training_function(policy: policy_lib.ExportablePolicy) -> policy_lib.PolicyFunction:
   """Returns a function that runs the policy with the code of training.
 
   The function has the same signature as the exported function. Unlike the
@@ -35,24 +34,29 @@ def training_function(policy: policy_lib.ExportablePolicy
   observ_dtype, observ_shape = spaces.dtype(policy.observation_space)
   action_dtype, _ = spaces.dtype(policy.action_space, is_action=True)
   to_env = action_scaling.action_converter(policy.action_space)
+
   def run(inputs: policy_lib.Arrays) -> policy_lib.Arrays:
     parts = [inputs[name] for name in policy.names("observation")]
     observ = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
     for column, part in zip(spaces.columns(observ), parts, strict=True):
       column[...] = part
-    action, state = act(spaces.as_bytes(observ), policy.policy_state(inputs),
-                        inputs.get("noise"))
-    rows = [spaces.values(policy.action_space, row, "action") for row in to_env(
-        spaces.from_bytes(action.numpy(), action_dtype))]
+    action, state = act(spaces.as_bytes(observ), policy.policy_state(inputs), inputs.get("noise"))
+    rows = [
+      spaces.values(policy.action_space, row, "action")
+      for row in to_env(spaces.from_bytes(action.numpy(), action_dtype))
+    ]
     actions = map(np.array, zip(*rows, strict=True))
-    return {**dict(zip(policy.names("action"), actions, strict=True)), **{
-        f"next_{name}": tensor.numpy()
-        for name, tensor in policy_lib.state_tensors(state).items()}}
+    return {
+      **dict(zip(policy.names("action"), actions, strict=True)),
+      **{
+        f"next_{name}": tensor.numpy() for name, tensor in policy_lib.state_tensors(state).items()
+      },
+    }
+
   return run
 
 
-def initial_state(policy: policy_lib.ExportablePolicy, batch: int = 1
-                  ) -> policy_lib.Arrays:
+def initial_state(policy: policy_lib.ExportablePolicy, batch: int = 1) -> policy_lib.Arrays:
   """Returns the inputs with the state at the start of episodes.
 
   Args:
@@ -62,13 +66,13 @@ def initial_state(policy: policy_lib.ExportablePolicy, batch: int = 1
   Returns:
     Zeros of shape [N, ...] by name; empty if the policy has no state.
   """
-  return {name: np.zeros([batch, *policy.inputs[name].shape],
-                         policy.inputs[name].dtype)
-          for name in policy.names("state")}
+  return {
+    name: np.zeros([batch, *policy.inputs[name].shape], policy.inputs[name].dtype)
+    for name in policy.names("state")
+  }
 
 
-def observation_inputs(policy: policy_lib.ExportablePolicy, observation: Any
-                       ) -> policy_lib.Arrays:
+def observation_inputs(policy: policy_lib.ExportablePolicy, observation: Any) -> policy_lib.Arrays:
   """Returns the inputs with the parts of one observation.
 
   Args:
@@ -82,13 +86,13 @@ def observation_inputs(policy: policy_lib.ExportablePolicy, observation: Any
     ValueError: If a part is missing or has another shape than its space.
   """
   parts = spaces.values(policy.observation_space, observation)
-  return {name: np.asarray(part, policy.inputs[name].dtype)[None]
-          for name, part in zip(
-              policy.names("observation"), parts, strict=True)}
+  return {
+    name: np.asarray(part, policy.inputs[name].dtype)[None]
+    for name, part in zip(policy.names("observation"), parts, strict=True)
+  }
 
 
-def environment_action(policy: policy_lib.ExportablePolicy,
-                       outputs: policy_lib.Arrays) -> Any:
+def environment_action(policy: policy_lib.ExportablePolicy, outputs: policy_lib.Arrays) -> Any:
   """Returns one action in the format of the environment's action space.
 
   Args:
@@ -96,17 +100,24 @@ def environment_action(policy: policy_lib.ExportablePolicy,
     outputs: Outputs of the policy by name, of shape [1, ...].
   """
   leaves = spaces.leaves(policy.action_space, is_action=True)
-  return signature.nested(policy.action_space, iter([
-      int(outputs[name][0])
-      if isinstance(leaf.space, gymnasium.spaces.Discrete)
-      else outputs[name][0].astype(leaf.space.dtype)
-      for name, leaf in zip(policy.names("action"), leaves, strict=True)]))
+  return signature.nested(
+    policy.action_space,
+    iter(
+      [
+        int(outputs[name][0])
+        if isinstance(leaf.space, gymnasium.spaces.Discrete)
+        else outputs[name][0].astype(leaf.space.dtype)
+        for name, leaf in zip(policy.names("action"), leaves, strict=True)
+      ]
+    ),
+  )
 
 
-def evaluate(policy: policy_lib.ExportablePolicy,
-             function: policy_lib.PolicyFunction,
-             record: Callable[[policy_lib.Arrays], Any] = lambda call: None
-             ) -> list[float]:
+def evaluate(
+  policy: policy_lib.ExportablePolicy,
+  function: policy_lib.PolicyFunction,
+  record: Callable[[policy_lib.Arrays], Any] = lambda call: None,
+) -> list[float]:
   """Plays `NUM_EPISODES` episodes with the seeds of the run's evaluations.
 
   Args:
@@ -133,8 +144,9 @@ def evaluate(policy: policy_lib.ExportablePolicy,
     while not ended:
       inputs = observation_inputs(policy, observ) | state
       if "noise" in policy.inputs:
-        inputs["noise"] = numpy_player.draw_noise(
-            rng, policy.inputs["noise"].drawn, 1).astype(np.float32)
+        inputs["noise"] = numpy_player.draw_noise(rng, policy.inputs["noise"].drawn, 1).astype(
+          np.float32
+        )
       outputs = function(inputs)
       record(inputs | outputs)
       state = {name: outputs[f"next_{name}"] for name in state}
@@ -143,8 +155,9 @@ def evaluate(policy: policy_lib.ExportablePolicy,
         observ, reward, terminated, truncated, _ = env.step(action)
       except Exception as error:
         raise errors.EnvironmentsError(
-            f"{policy.config.env.id} failed in an episode with seed {seed}, "
-            f"with action {action!r}: {error!r}") from error
+          f"{policy.config.env.id} failed in an episode with seed {seed}, "
+          f"with action {action!r}: {error!r}"
+        ) from error
       total += float(reward)
       ended = terminated or truncated
     returns.append(total)

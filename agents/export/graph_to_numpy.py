@@ -8,8 +8,9 @@ import numpy as np
 from agents.export import numpy_player, operation_rules
 
 
-def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
-              ) -> tuple[dict[str, Any], dict[str, Any]]:
+def translate(
+  function: Any, inputs: Iterable[str], outputs: Iterable[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
   """Translates a function into a program for `numpy_player.compute`.
 
   A value that depends on inputs is a dict {"value": name}, with the name of an
@@ -29,6 +30,7 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
   """
   calls: list[list[Any]] = []
   constants: dict[str, Any] = {}
+
   def encode(argument: Any) -> Any:
     """Returns an argument as JSON data; adds an array to the constants."""
     if isinstance(argument, (np.ndarray, np.generic)):
@@ -36,6 +38,7 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
       constants[name] = np.asarray(argument)
       return {"value": name}
     return "..." if argument is Ellipsis else argument
+
   def call(name: str, *arguments: Any) -> Any:
     """Evaluates a call of constants, or records any other call."""
     if not any(isinstance(argument, dict) for argument in arguments):
@@ -43,16 +46,20 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
     result = f"call_{len(calls)}"
     calls.append([result, name, [encode(argument) for argument in arguments]])
     return {"value": result}
+
   values: dict[str, Any] = {
-      tensor.name: {"value": name}
-      for name, tensor in zip(inputs, function.inputs, strict=True)}
+    tensor.name: {"value": name} for name, tensor in zip(inputs, function.inputs, strict=True)
+  }
   for operation in function.graph.get_operations():
     if operation.type in ("Placeholder", "NoOp"):
       continue
     results = operation_rules.translate(
-        call, operation, [values[tensor.name] for tensor in operation.inputs])
+      call, operation, [values[tensor.name] for tensor in operation.inputs]
+    )
     for tensor, result in zip(operation.outputs, results, strict=True):
       values[tensor.name] = result
-  encoded = {name: encode(values[tensor.name])["value"]
-             for name, tensor in zip(outputs, function.outputs, strict=True)}
+  encoded = {
+    name: encode(values[tensor.name])["value"]
+    for name, tensor in zip(outputs, function.outputs, strict=True)
+  }
   return {"calls": calls, "outputs": encoded}, constants

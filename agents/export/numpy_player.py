@@ -13,35 +13,36 @@ from typing import Any
 
 import numpy as np
 
+_NAMES = """all arange argmax broadcast_to expand_dims full max mean min ones_like
+  prod reshape squeeze sum take tile transpose where zeros_like""".split()
 CALLS = {
-    **{name: f for name, f in vars(np).items() if isinstance(f, np.ufunc)},
-    **{name: getattr(np, name) for name in (
-        "all arange argmax broadcast_to expand_dims full max mean min "
-        "ones_like prod reshape squeeze sum take tile transpose where "
-        "zeros_like").split()},
-    "astype": lambda x, dtype: np.asarray(x).astype(dtype),
-    "concatenate": lambda *xs: np.concatenate(xs[:-1], int(xs[-1])),
-    "getitem": lambda x, *index: x[tuple(
-        slice(*i) if isinstance(i, (list, tuple)) else i for i in index)],
-    "matmul": lambda x, y, a, b: np.matmul(
-        x.swapaxes(-1, -2) if a else x, y.swapaxes(-1, -2) if b else y),
-    "pad": lambda x, w, value=0: np.pad(x, w, constant_values=value),
-    "shape": lambda x, dtype: np.array(x.shape, dtype),
-    "stack": lambda *xs: np.stack(xs[:-1], xs[-1]),
-    "view": lambda x, dtype: np.ascontiguousarray(x).view(dtype)}
+  **{name: f for name, f in vars(np).items() if name in _NAMES or isinstance(f, np.ufunc)},
+  "astype": lambda x, dtype: np.asarray(x).astype(dtype),
+  "concatenate": lambda *xs: np.concatenate(xs[:-1], int(xs[-1])),
+  "getitem": lambda x, *at: x[tuple(slice(*i) if isinstance(i, (list, tuple)) else i for i in at)],
+  "matmul": lambda x, y, a, b: np.matmul(
+    x.swapaxes(-1, -2) if a else x, y.swapaxes(-1, -2) if b else y
+  ),
+  "pad": lambda x, w, value=0: np.pad(x, w, constant_values=value),
+  "shape": lambda x, dtype: np.array(x.shape, dtype),
+  "stack": lambda *xs: np.stack(xs[:-1], xs[-1]),
+  "view": lambda x, dtype: np.ascontiguousarray(x).view(dtype),
+}
 
 
 def draw_noise(rng: np.random.Generator, distributions: Any, batch: int) -> np.ndarray:
   """Returns noise [batch, ...] for pairs of a distribution's name and size."""
-  return np.concatenate([getattr(rng, name)(size=(batch, size))
-                         for name, size in distributions], -1)
+  return np.concatenate([getattr(rng, name)(size=(batch, n)) for name, n in distributions], -1)
 
 
 def compute(program: dict, values: dict) -> dict[str, np.ndarray]:
   """Returns outputs by name; adds the results of all calls to `values`."""
+
   def resolve(x: Any) -> Any:
-    return (values[x["value"]] if isinstance(x, dict) else ... if x == "..."
-            else tuple(x) if isinstance(x, list) else x)
+    if isinstance(x, dict):
+      return values[x["value"]]
+    return tuple(x) if isinstance(x, list) else ... if x == "..." else x
+
   for result, name, arguments in program["calls"]:
     values[result] = CALLS[name](*map(resolve, arguments))
   return {name: values[value] for name, value in program["outputs"].items()}
@@ -72,8 +73,8 @@ class Policy:
 
   def begin(self, batch: int = 1) -> dict[str, np.ndarray]:
     """Returns the state at the start of `batch` episodes."""
-    return {name: np.zeros([batch, *x["shape"]], x["dtype"])
-            for name, x in self.about["inputs"].items() if x["role"] == "state"}
+    states = {name: x for name, x in self.about["inputs"].items() if x["role"] == "state"}
+    return {name: np.zeros([batch, *x["shape"]], x["dtype"]) for name, x in states.items()}
 
   def __call__(self, observation: Any, state: dict) -> tuple[Any, dict]:
     """Returns an action for `env.step`, and the state for the next step."""
@@ -85,15 +86,14 @@ class Policy:
           part = part[key if isinstance(part, dict) else int(key)]
         inputs[name] = np.asarray(part)[None]
     outputs = self.run(inputs)
-    action = nest(self.about["action"], {
-        name: value[0] for name, value in outputs.items()})
+    action = nest(self.about["action"], {name: value[0] for name, value in outputs.items()})
     return action, {name: outputs[f"next_{name}"] for name in state}
 
   def run(self, inputs: dict) -> dict[str, np.ndarray]:
     """Returns outputs [N, ...] by name for inputs [N, ...] by name."""
     batch, values = len(next(iter(inputs.values()))), dict(self._constants)
     for name, x in self.about["inputs"].items():
-      value = (inputs[name] if name in inputs or x["role"] != "noise"
-               else draw_noise(self._rng, x["drawn"], batch))
+      is_drawn = x["role"] == "noise" and name not in inputs
+      value = draw_noise(self._rng, x["drawn"], batch) if is_drawn else inputs[name]
       values[name] = np.asarray(value, x["dtype"])
     return compute(self.about, values)

@@ -29,9 +29,11 @@ Arrays = dict[str, np.ndarray]
 # Maps inputs [N, ...] by name to outputs [N, ...] by name.
 PolicyFunction = Callable[[Arrays], Arrays]
 # Meaning of each tensor of the state in the README, see `_state_names`.
-_MEANINGS = {"frames": "latest observations of the episode",
-             "frames_begun": "whether the episode had begun",
-             "memory": "memory of the recurrent network"}
+_MEANINGS = {
+  "frames": "latest observations of the episode",
+  "frames_begun": "whether the episode had begun",
+  "memory": "memory of the recurrent network",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,37 +60,35 @@ class ExportablePolicy:
   @property
   def specs(self) -> list[tf.TensorSpec]:
     """Specifications of the input tensors, for batches of any size."""
-    return [tf.TensorSpec([None, *field.shape], field.dtype, name)
-            for name, field in self.inputs.items()]
+    return [
+      tf.TensorSpec([None, *field.shape], field.dtype, name) for name, field in self.inputs.items()
+    ]
 
   @functools.cached_property
   def frozen(self) -> Any:
     """Concrete function in which all variables are constants."""
     act = tf.function(self._act, self.specs, autograph=False)
-    return convert_to_constants.convert_variables_to_constants_v2(
-        act.get_concrete_function())
+    return convert_to_constants.convert_variables_to_constants_v2(act.get_concrete_function())
 
   def named_function(self) -> Any:
     """Returns a `tf.function` that maps named inputs to a dict of outputs."""
     frozen = self.frozen
+
     @tf.function(autograph=False, input_signature=self.specs)
     def act(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
       return dict(zip(self.outputs, frozen(*inputs), strict=True))
+
     return act
 
   def _act(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
     """Returns the tensors of all outputs, in the order of `outputs`."""
     tensors = dict(zip(self.inputs, inputs, strict=True))
     parts = [tensors[name] for name in self.names("observation")]
-    observ = (tensor_bytes.pack(parts) if spaces.composite(
-        self.observation_space) else parts[0])
-    action, state = self.algorithm.act(
-        observ, self.policy_state(tensors), tensors.get("noise"))
+    observ = tensor_bytes.pack(parts) if spaces.composite(self.observation_space) else parts[0]
+    action, state = self.algorithm.act(observ, self.policy_state(tensors), tensors.get("noise"))
     leaves = spaces.leaves(self.action_space, is_action=True)
-    parts = (tensor_bytes.unpack(action, leaves) if spaces.composite(
-        self.action_space) else [action])
-    actions = [_to_env(leaf.space, part) for leaf, part in zip(
-        leaves, parts, strict=True)]
+    parts = tensor_bytes.unpack(action, leaves) if spaces.composite(self.action_space) else [action]
+    actions = [_to_env(leaf.space, part) for leaf, part in zip(leaves, parts, strict=True)]
     return [*actions, *state_tensors(state).values()]
 
   def policy_state(self, tensors: dict[str, Any]) -> Any:
@@ -102,9 +102,13 @@ class ExportablePolicy:
       State of the policy in N episodes.
     """
     state = self.algorithm.initial_state(1)
-    return tf.nest.pack_sequence_as(state, [
-        tensors.get(name, empty) for name, empty in zip(
-            _state_names(state), tf.nest.flatten(state), strict=True)])
+    return tf.nest.pack_sequence_as(
+      state,
+      [
+        tensors.get(name, empty)
+        for name, empty in zip(_state_names(state), tf.nest.flatten(state), strict=True)
+      ],
+    )
 
 
 def state_tensors(state: Any) -> dict[str, tf.Tensor]:
@@ -124,8 +128,7 @@ def _state_names(state: Any) -> list[str]:
     return [f"state_{index}" for index in range(num_tensors)]
   names = []
   if state.recent:
-    names = (["frames", "frames_begun"] if state.recent.observ.shape[1]
-             else ["", ""])
+    names = ["frames", "frames_begun"] if state.recent.observ.shape[1] else ["", ""]
   return [*names, "memory"][:num_tensors]
 
 
@@ -133,8 +136,7 @@ def _meaning(name: str) -> str:
   return _MEANINGS.get(name, "state of the policy")
 
 
-def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
-         ) -> ExportablePolicy:
+def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool) -> ExportablePolicy:
   """Loads the policy of a checkpoint.
 
   Args:
@@ -158,28 +160,32 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
   step = checkpoint.step_of(path)
   rollout_policy.load(algorithm, step, checkpoint.load(path)[0])
   states = {
-      name: signature.SignatureField(
-          "state", tensor.dtype.name, tuple(tensor.shape[1:]),
-          f"{_meaning(name)} before this step: zeros at the start of an "
-          f"episode, then `next_{name}` of the previous step")
-      for name, tensor in state_tensors(algorithm.initial_state(1)).items()}
+    name: signature.SignatureField(
+      "state",
+      tensor.dtype.name,
+      tuple(tensor.shape[1:]),
+      f"{_meaning(name)} before this step: zeros at the start of an "
+      f"episode, then `next_{name}` of the previous step",
+    )
+    for name, tensor in state_tensors(algorithm.initial_state(1)).items()
+  }
   inputs = signature.space_fields("observation", observation_space) | states
   if sampled:
-    distributions = getattr(
-        getattr(algorithm, "distribution", None), "noise_kinds", None)
+    distributions = getattr(getattr(algorithm, "distribution", None), "noise_kinds", None)
     if distributions is None:
       raise config_lib.ConfigError(
-          f"--actions sampled: {config.algorithm.type} has no `distribution` "
-          "with `noise_kinds`, the distributions of the noise. Use --actions "
-          "mean.")
+        f"--actions sampled: {config.algorithm.type} has no `distribution` "
+        "with `noise_kinds`, the distributions of the noise. Use --actions "
+        "mean."
+      )
     inputs["noise"] = signature.noise_field(distributions)
   outputs = signature.space_fields("action", action_space) | {
-      f"next_{name}": field._replace(
-          about=f"{_meaning(name)} after this step: pass it as `{name}` at the "
-          "next step")
-      for name, field in states.items()}
-  return ExportablePolicy(config, step, algorithm, observation_space,
-                          action_space, inputs, outputs)
+    f"next_{name}": field._replace(
+      about=f"{_meaning(name)} after this step: pass it as `{name}` at the next step"
+    )
+    for name, field in states.items()
+  }
+  return ExportablePolicy(config, step, algorithm, observation_space, action_space, inputs, outputs)
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
@@ -190,12 +196,10 @@ def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
   # represent all float64 bounds, and actions must not exceed the bounds.
   low, high = space.low.astype(np.float32), space.high.astype(np.float32)
   low = np.where(low < space.low, np.nextafter(low, np.float32(np.inf)), low)
-  high = np.where(
-      high > space.high, np.nextafter(high, np.float32(-np.inf)), high)
+  high = np.where(high > space.high, np.nextafter(high, np.float32(-np.inf)), high)
   bounded = np.isfinite(low) & np.isfinite(high)
   zero, one = np.float32(0), np.float32(1)
-  clipped = tf.clip_by_value(
-      action, np.where(bounded, -one, low), np.where(bounded, one, high))
+  clipped = tf.clip_by_value(action, np.where(bounded, -one, low), np.where(bounded, one, high))
   with np.errstate(invalid="ignore"):
     scale = np.where(bounded, high / 2 - low / 2, one)
     shift = np.where(bounded, high / 2 + low / 2, zero)

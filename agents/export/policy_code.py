@@ -23,20 +23,21 @@ def write(policy: policy_lib.ExportablePolicy) -> str:
   """
   leaves = spaces.leaves(policy.observation_space)
   arguments = [
-      f'{name}=np.array([{_access(policy.observation_space, leaf.path)}], '
-      f'"{leaf.dtype}")'
-      for name, leaf in zip(policy.names("observation"), leaves, strict=True)]
+    f'{name}=np.array([{_access(policy.observation_space, leaf.path)}], "{leaf.dtype}")'
+    for name, leaf in zip(policy.names("observation"), leaves, strict=True)
+  ]
   for name in policy.names("noise"):
-    draws = ", ".join(f"rng.{kind}(size=[1, {size}])"
-                      for kind, size in policy.inputs[name].drawn)
+    draws = ", ".join(f"rng.{kind}(size=[1, {size}])" for kind, size in policy.inputs[name].drawn)
     arguments.append(f'{name}=np.hstack([{draws}]).astype("float32")')
-  action = _nested(signature.nested(
-      policy.action_space, iter(policy.names("action"))))
+  action = _nested(signature.nested(policy.action_space, iter(policy.names("action"))))
   states = ", ".join(
-      f'"{name}": np.zeros({[1, *field.shape]}, "{field.dtype}")'
-      for name, field in policy.inputs.items() if field.role == "state")
+    f'"{name}": np.zeros({[1, *field.shape]}, "{field.dtype}")'
+    for name, field in policy.inputs.items()
+    if field.role == "state"
+  )
   generator = ["rng = np.random.default_rng()", ""]
-  return "\n".join([
+  return "\n".join(
+    [
       *(generator if policy.names("noise") else []),
       "def policy(observation, state):",
       "  outputs = run(",
@@ -45,7 +46,9 @@ def write(policy: policy_lib.ExportablePolicy) -> str:
       '  state = {name: outputs[f"next_{name}"] for name in state}',
       f"  return {action}, state",
       "",
-      f"state = {{{states}}}"])
+      f"state = {{{states}}}",
+    ]
+  )
 
 
 def _access(space: Any, path: Sequence[str]) -> str:
@@ -62,8 +65,7 @@ def _access(space: Any, path: Sequence[str]) -> str:
 def _nested(structure: Any) -> str:
   """Returns code of an action, from the names in its dicts and tuples."""
   if isinstance(structure, dict):
-    items = ", ".join(f"{json.dumps(key)}: {_nested(part)}"
-                      for key, part in structure.items())
+    items = ", ".join(f"{json.dumps(key)}: {_nested(part)}" for key, part in structure.items())
     return f"{{{items}}}"
   if isinstance(structure, tuple):
     return f"({', '.join(map(_nested, structure))},)"

@@ -23,25 +23,38 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
   env = policy.config.env
   versions = provenance.versions(env.id)
   states = ", ".join(f"`{name}`" for name in policy.names("state"))
-  settings = ", ".join(f"`env.{name}={value}`" for name, value in (
-      environment_settings(env).items()))
+  settings = ", ".join(
+    f"`env.{name}={value}`" for name, value in (environment_settings(env).items())
+  )
   code = environment_code.write(env)
-  sections = [_fill(
-      name, imports="\n".join(code.imports), policy=policy_code.write(policy),
-      episode=_fill("episode", environment="\n".join(code.statements)))
-              for name in names]
+  sections = [
+    _fill(
+      name,
+      imports="\n".join(code.imports),
+      policy=policy_code.write(policy),
+      episode=_fill("episode", environment="\n".join(code.statements)),
+    )
+    for name in names
+  ]
   if states:
     sections.append(_fill("state", names=states))
   if settings:
     sections.append(_fill("settings", settings=settings))
-  return _fill(
-      "README", environment=env.id, step=f"{policy.step:,}",
-      actions="sampled with noise" if "noise" in policy.inputs
-      else "the mean action",
-      inputs=_rows(policy.inputs), outputs=_rows(policy.outputs),
+  return (
+    _fill(
+      "README",
+      environment=env.id,
+      step=f"{policy.step:,}",
+      actions="sampled with noise" if "noise" in policy.inputs else "the mean action",
+      inputs=_rows(policy.inputs),
+      outputs=_rows(policy.outputs),
       sections="\n\n".join(sections),
-      versions=", ".join(f"{name} {versions[name]}" for name in (
-          "tensorflow", "keras", "numpy") if name in versions)) + "\n"
+      versions=", ".join(
+        f"{name} {versions[name]}" for name in ("tensorflow", "keras", "numpy") if name in versions
+      ),
+    )
+    + "\n"
+  )
 
 
 def environment_settings(env: config_lib.Env) -> dict[str, Any]:
@@ -55,8 +68,9 @@ def environment_settings(env: config_lib.Env) -> dict[str, Any]:
   """
   names = "wrappers", "action_repeat", "frame_delta", "kwargs"
   default = config_lib.Env()
-  return {name: getattr(env, name) for name in names
-          if getattr(env, name) != getattr(default, name)}
+  return {
+    name: getattr(env, name) for name in names if getattr(env, name) != getattr(default, name)
+  }
 
 
 def _fill(name: str, **values: str) -> str:
@@ -68,6 +82,6 @@ def _fill(name: str, **values: str) -> str:
 
 def _rows(fields: dict[str, signature.SignatureField]) -> str:
   return "\n".join(
-      f"| `{name}` | {field.dtype} | "
-      f"[{', '.join(['N', *map(str, field.shape)])}] | {field.about} |"
-      for name, field in fields.items())
+    f"| `{name}` | {field.dtype} | [{', '.join(['N', *map(str, field.shape)])}] | {field.about} |"
+    for name, field in fields.items()
+  )

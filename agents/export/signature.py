@@ -50,15 +50,18 @@ def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
     Field with the role "noise".
   """
   about = ", then ".join(
-      f"{size} values of the {name} distribution"
-      for name, size in distributions)
+    f"{size} values of the {name} distribution" for name, size in distributions
+  )
   return SignatureField(
-      "noise", "float32", (sum(size for _, size in distributions),),
-      f"{about}; new for each step", drawn=tuple(distributions))
+    "noise",
+    "float32",
+    (sum(size for _, size in distributions),),
+    f"{about}; new for each step",
+    drawn=tuple(distributions),
+  )
 
 
-def space_fields(role: str, space: gymnasium.Space
-                 ) -> dict[str, SignatureField]:
+def space_fields(role: str, space: gymnasium.Space) -> dict[str, SignatureField]:
   """Describes an observation or action space.
 
   Args:
@@ -106,10 +109,10 @@ def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
     about = f"a choice, from {low} to {high}"
   elif isinstance(space, gym.Box):
     low, high = _bounds(space.low), _bounds(space.high)
-    about = ("in the environment's own units and order, from "
-             f"{space.low.min():g} to {space.high.max():g}")
-  return SignatureField(
-      role, leaf.dtype.name, leaf.shape, about, leaf.path, low, high)
+    about = (
+      f"in the environment's own units and order, from {space.low.min():g} to {space.high.max():g}"
+    )
+  return SignatureField(role, leaf.dtype.name, leaf.shape, about, leaf.path, low, high)
 
 
 def _bounds(bounds: np.ndarray) -> Any:

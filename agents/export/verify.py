@@ -62,14 +62,18 @@ class Comparison(NamedTuple):
     Args:
       returns: Returns of the policy in training, one per episode.
     """
-    return (self.difference <= TOLERANCE
-            and self.other_choices <= _MAX_OTHER_CHOICES
-            and same_returns(self.returns, returns))
+    return (
+      self.difference <= TOLERANCE
+      and self.other_choices <= _MAX_OTHER_CHOICES
+      and same_returns(self.returns, returns)
+    )
 
 
-def compare(policy: policy_lib.ExportablePolicy,
-            function: policy_lib.PolicyFunction,
-            calls: Sequence[policy_lib.Arrays]) -> Comparison:
+def compare(
+  policy: policy_lib.ExportablePolicy,
+  function: policy_lib.PolicyFunction,
+  calls: Sequence[policy_lib.Arrays],
+) -> Comparison:
   """Compares an exported policy with the policy in training; measures its time.
 
   Args:
@@ -85,31 +89,28 @@ def compare(policy: policy_lib.ExportablePolicy,
   """
   difference, num_other_choices = 0.0, 0
   for first in range(0, len(calls), _BATCH):
-    rows = calls[first:first + _BATCH]
-    batch = {name: np.concatenate([row[name] for row in rows])
-             for name in rows[0]}
+    rows = calls[first : first + _BATCH]
+    batch = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
     outputs = function({name: batch[name] for name in policy.inputs})
     other_choice = np.zeros(len(rows), bool)
     for name, field in policy.outputs.items():
       expected = batch[name]
       if expected.dtype.kind != "f":
-        other_choice |= (outputs[name] != expected).reshape(
-            len(rows), -1).any(-1)
+        other_choice |= (outputs[name] != expected).reshape(len(rows), -1).any(-1)
       elif expected.size:
         # NaN for unbounded outputs; `fmax` then returns 1.
-        half_range = (np.array(field.high, float) / 2
-                      - np.array(field.low, float) / 2)
+        half_range = np.array(field.high, float) / 2 - np.array(field.low, float) / 2
         units = np.maximum(np.fmax(1, half_range), np.abs(expected))
-        difference = max(difference, float(
-            (np.abs(outputs[name] - expected) / units).max()))
+        difference = max(difference, float((np.abs(outputs[name] - expected) / units).max()))
     num_other_choices += int(other_choice.sum())
-  inputs = itertools.cycle([
-      {name: call[name] for name in policy.inputs} for call in calls])
-  seconds = timeit.repeat(
-      lambda: function(next(inputs)), number=1, repeat=_NUM_TIMED_CALLS)
+  inputs = itertools.cycle([{name: call[name] for name in policy.inputs} for call in calls])
+  seconds = timeit.repeat(lambda: function(next(inputs)), number=1, repeat=_NUM_TIMED_CALLS)
   return Comparison(
-      difference, num_other_choices / len(calls),
-      evaluate.evaluate(policy, function), 1000 * statistics.median(seconds))
+    difference,
+    num_other_choices / len(calls),
+    evaluate.evaluate(policy, function),
+    1000 * statistics.median(seconds),
+  )
 
 
 def same_returns(returns: Sequence[float], others: Sequence[float]) -> bool:
@@ -122,8 +123,8 @@ def same_returns(returns: Sequence[float], others: Sequence[float]) -> bool:
     returns: Returns of one policy, one per episode.
     others: Returns of the other policy in episodes with the same seeds.
   """
-  standard_error = np.hypot(*(
-      np.std(x, ddof=1) / len(x) ** 0.5 for x in (returns, others)))
+  standard_error = np.hypot(*(np.std(x, ddof=1) / len(x) ** 0.5 for x in (returns, others)))
   return bool(
-      np.allclose(returns, others, rtol=1e-3)
-      or abs(np.mean(returns) - np.mean(others)) <= 3 * standard_error)
+    np.allclose(returns, others, rtol=1e-3)
+    or abs(np.mean(returns) - np.mean(others)) <= 3 * standard_error
+  )

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,13 @@ from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import run_folder
 
 
-def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
-          names: Sequence[str], sampled: bool, out: pathlib.Path) -> None:
+def write(
+  folder: run_folder.RunFolder,
+  checkpoint: pathlib.Path,
+  names: Sequence[str],
+  sampled: bool,
+  out: pathlib.Path,
+) -> None:
   """Exports a policy and compares each file with the policy in training.
 
   Args:
@@ -41,36 +47,52 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
     file_format.check(policy)
   out.parent.mkdir(parents=True, exist_ok=True)
   recorder = verify.CallRecorder()
-  returns = evaluate.evaluate(
-      policy, evaluate.training_function(policy), recorder.add)
-  print(f"{policy.config.env.id} after {policy.step:,} steps, "
-        f"{len(returns)} episodes of the policy in training: return "
-        f"{np.mean(returns):.1f}", flush=True)
+  returns = evaluate.evaluate(policy, evaluate.training_function(policy), recorder.add)
+  print(
+    f"{policy.config.env.id} after {policy.step:,} steps, "
+    f"{len(returns)} episodes of the policy in training: return "
+    f"{np.mean(returns):.1f}",
+    flush=True,
+  )
   with tempfile.TemporaryDirectory() as scratch:
-    passed = [name for name in names if _write(
-        policy, file_formats[name], pathlib.Path(scratch, name),
-        recorder.calls, returns)]
+    passed = [
+      name
+      for name in names
+      if _write(policy, file_formats[name], pathlib.Path(scratch, name), recorder.calls, returns)
+    ]
     out.mkdir(parents=True, exist_ok=True)
     for name in passed:
       shutil.copytree(pathlib.Path(scratch, name), out, dirs_exist_ok=True)
   (out / "README.md").write_text(readme.text(policy, passed))
-  (out / "signature.json").write_text(json.dumps({
-      "environment": policy.config.env.id, "step": policy.step,
-      "actions": "sampled" if sampled else "mean",
-      "around": readme.environment_settings(policy.config.env),
-      "inputs": signature.as_dicts(policy.inputs),
-      "outputs": signature.as_dicts(policy.outputs)}, indent=2) + "\n")
+  (out / "signature.json").write_text(json.dumps(_signature(policy, sampled), indent=2) + "\n")
   print(f"Written: {out}")
   if differing := [name for name in names if name not in passed]:
     raise errors.RunError(
-        f"{', '.join(differing)}: not exported, because the outputs differ "
-        f"from the policy in training by more than {verify.TOLERANCE}, or the "
-        "returns differ.")
+      f"{', '.join(differing)}: not exported, because the outputs differ "
+      f"from the policy in training by more than {verify.TOLERANCE}, or the "
+      "returns differ."
+    )
 
 
-def _write(policy: policy_lib.ExportablePolicy, file_format: base.ExportFormat,
-           folder: pathlib.Path, calls: Sequence[policy_lib.Arrays],
-           returns: Sequence[float]) -> bool:
+def _signature(policy: policy_lib.ExportablePolicy, sampled: bool) -> dict[str, Any]:
+  """Returns the contents of signature.json."""
+  return {
+    "environment": policy.config.env.id,
+    "step": policy.step,
+    "actions": "sampled" if sampled else "mean",
+    "around": readme.environment_settings(policy.config.env),
+    "inputs": signature.as_dicts(policy.inputs),
+    "outputs": signature.as_dicts(policy.outputs),
+  }
+
+
+def _write(
+  policy: policy_lib.ExportablePolicy,
+  file_format: base.ExportFormat,
+  folder: pathlib.Path,
+  calls: Sequence[policy_lib.Arrays],
+  returns: Sequence[float],
+) -> bool:
   """Writes one format, prints a comparison, returns whether the format passed.
 
   Args:
@@ -91,14 +113,18 @@ def _write(policy: policy_lib.ExportablePolicy, file_format: base.ExportFormat,
     raise
   except Exception as error:
     raise errors.RunError(
-        f"{file_format.file}: The converter does not support this policy: "
-        f"{type(error).__name__}: {error}") from error
+      f"{file_format.file}: The converter does not support this policy: "
+      f"{type(error).__name__}: {error}"
+    ) from error
   passed = comparison.passed(returns)
   choices = comparison.other_choices
-  print(f"{file_format.file:<14} "
-        f"largest difference {comparison.difference:.1e}"
-        f"{f', other choices {choices:.2%}' if choices else ''}, "
-        f"return {np.mean(comparison.returns):.1f}, "
-        f"{comparison.milliseconds:.3f} ms an action"
-        f"{'' if passed else '  DIFFERS'}", flush=True)
+  print(
+    f"{file_format.file:<14} "
+    f"largest difference {comparison.difference:.1e}"
+    f"{f', other choices {choices:.2%}' if choices else ''}, "
+    f"return {np.mean(comparison.returns):.1f}, "
+    f"{comparison.milliseconds:.3f} ms an action"
+    f"{'' if passed else '  DIFFERS'}",
+    flush=True,
+  )
   return passed

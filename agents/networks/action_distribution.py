@@ -10,10 +10,11 @@ from agents.ops import random
 
 # Samplers of noise; each one takes a shape and a random key.
 _SAMPLERS = {
-    "normal": random.normal,
-    "uniform": random.uniform,
-    "gumbel": lambda *args: -tf.math.log(-tf.math.log(random.uniform(*args))),
-    "exponential": lambda *args: -tf.math.log(1 - random.uniform(*args))}
+  "normal": random.normal,
+  "uniform": random.uniform,
+  "gumbel": lambda *args: -tf.math.log(-tf.math.log(random.uniform(*args))),
+  "exponential": lambda *args: -tf.math.log(1 - random.uniform(*args)),
+}
 
 
 class ActionDistribution:
@@ -37,8 +38,13 @@ class ActionDistribution:
     size: Number of parameters of the distribution for one state.
   """
 
-  def __init__(self, shape: Sequence[int], initial_outputs: np.ndarray,
-               initial_free: np.ndarray, *noise_kinds: tuple[str, int]) -> None:
+  def __init__(
+    self,
+    shape: Sequence[int],
+    initial_outputs: np.ndarray,
+    initial_free: np.ndarray,
+    *noise_kinds: tuple[str, int],
+  ) -> None:
     self.shape = tuple(shape)
     self.initial_outputs = initial_outputs.astype(np.float32)
     self.initial_free = initial_free.astype(np.float32)
@@ -79,11 +85,9 @@ class ActionDistribution:
       key: Random key of shape [2].
     """
     kinds = self.noise_kinds
-    keys = [key] if len(kinds) == 1 else tf.unstack(
-        random.split(key, len(kinds)))
-    return tf.concat([
-        _SAMPLERS[kind]([num_actions, size], kind_key)
-        for (kind, size), kind_key in zip(kinds, keys)], -1)
+    keys = [key] if len(kinds) == 1 else tf.unstack(random.split(key, len(kinds)))
+    noise = [_SAMPLERS[kind]([num_actions, size], key) for (kind, size), key in zip(kinds, keys)]
+    return tf.concat(noise, -1)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """Returns random actions of shape [N, *shape].

@@ -20,7 +20,7 @@ tfb = tfp.bijectors
 tfd = tfp.distributions
 
 # Actions closer to -1 or 1 can have infinite log densities in float32.
-_MAX_ACTION = 1 - 2.0 ** -23
+_MAX_ACTION = 1 - 2.0**-23
 # Gauss-Hermite quadrature for expectations under normal distributions. With 20
 # points, the entropy of a squashed Gaussian has an error of 2e-3 nats at a std
 # of 2, and of 3e-6 nats at a std of 1.
@@ -106,24 +106,22 @@ class SquashedGaussian(Gaussian):
 
   def distribution(self, parameters: tf.Tensor) -> Any:
     """See `ActionDistribution.distribution`."""
-    return tfd.TransformedDistribution(
-        super().distribution(parameters), tfb.Tanh())
+    return tfd.TransformedDistribution(super().distribution(parameters), tfb.Tanh())
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.entropy`."""
     log_det = self._expectation(tfb.Tanh().forward_log_det_jacobian, parameters)
-    return super().distribution(parameters).entropy() + tf.reduce_sum(
-        log_det, -1)
+    return super().distribution(parameters).entropy() + tf.reduce_sum(log_det, -1)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
     mean = self._expectation(tf.tanh, parameters)[..., None]
-    variance = self._expectation(
-        lambda x: tf.square(tf.tanh(x) - mean), parameters)
+    variance = self._expectation(lambda x: tf.square(tf.tanh(x) - mean), parameters)
     return tf.reduce_mean(tf.sqrt(variance), -1)
 
-  def _expectation(self, function: Callable[[tf.Tensor], tf.Tensor],
-                   parameters: tf.Tensor) -> tf.Tensor:
+  def _expectation(
+    self, function: Callable[[tf.Tensor], tf.Tensor], parameters: tf.Tensor
+  ) -> tf.Tensor:
     """Returns means of `function` under the normals by quadrature, [..., A]."""
     mean, log_std = tf.split(parameters[..., None], 2, -2)
     points = mean + tf.exp(log_std) * _POINTS.astype(np.float32)
@@ -147,32 +145,33 @@ class Beta(action_distribution.ActionDistribution):
   """
 
   def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network) -> None:
-    concentration = (config.init_std ** -2 - 1) / 2
+    concentration = (config.init_std**-2 - 1) / 2
     excess = max(concentration - 1, math.log(2))
     self._num_parameters = 2 * math.prod(space.shape)
     super().__init__(
-        space.shape, np.full(
-            self._num_parameters, excess + math.log(-math.expm1(-excess))),
-        np.zeros(0), *((kind, _TRIES * self._num_parameters)
-                       for kind in ("normal", "exponential")))
+      space.shape,
+      np.full(self._num_parameters, excess + math.log(-math.expm1(-excess))),
+      np.zeros(0),
+      *((kind, _TRIES * self._num_parameters) for kind in ("normal", "exponential")),
+    )
 
   def distribution(self, parameters: tf.Tensor) -> Any:
     """See `ActionDistribution.distribution`."""
     return tfd.TransformedDistribution(
-        tfd.Independent(self._unstretched(parameters), 1),
-        tfb.Chain([tfb.Shift(-1.0), tfb.Scale(2.0)]))
+      tfd.Independent(self._unstretched(parameters), 1),
+      tfb.Chain([tfb.Shift(-1.0), tfb.Scale(2.0)]),
+    )
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
     upper, lower = tf.split(tf.nn.softplus(parameters), 2, -1)
-    return self._to_action(_clip(
-        tf.math.divide_no_nan(upper - lower, upper + lower)))
+    return self._to_action(_clip(tf.math.divide_no_nan(upper - lower, upper + lower)))
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
     normal, exponential = (
-        tf.reshape(part, [-1, self._num_parameters, _TRIES])
-        for part in tf.split(noise, 2, -1))
+      tf.reshape(part, [-1, self._num_parameters, _TRIES]) for part in tf.split(noise, 2, -1)
+    )
     gamma = _gamma(1 + tf.nn.softplus(parameters), normal, exponential)
     upper, lower = tf.split(gamma, 2, -1)
     return self._to_action(_clip((upper - lower) / (upper + lower)))
@@ -190,8 +189,7 @@ def _clip(action: tf.Tensor) -> tf.Tensor:
   return tf.clip_by_value(action, -_MAX_ACTION, _MAX_ACTION)
 
 
-def _gamma(concentration: tf.Tensor, normal: tf.Tensor,
-           exponential: tf.Tensor) -> tf.Tensor:
+def _gamma(concentration: tf.Tensor, normal: tf.Tensor, exponential: tf.Tensor) -> tf.Tensor:
   """Returns gamma variables by rejection sampling (Marsaglia and Tsang 2000).
 
   Args:
@@ -202,8 +200,9 @@ def _gamma(concentration: tf.Tensor, normal: tf.Tensor,
   scale = concentration[..., None] - 1 / 3
   root = 1 + normal / tf.sqrt(9 * scale)
   cube = tf.maximum(root, 1e-6) ** 3
-  accepted = (root > 0) & (-exponential < 0.5 * tf.square(normal)
-                           + scale * (1 - cube + tf.math.log(cube)))
+  accepted = (root > 0) & (
+    -exponential < 0.5 * tf.square(normal) + scale * (1 - cube + tf.math.log(cube))
+  )
   # All tries fail with a probability below 7e-6. The result is then
   # `concentration - 1 / 3`, close to the median.
   result = tf.ones_like(concentration)

@@ -24,24 +24,30 @@ class _Conv(keras.layers.Conv2D):
     stride, channels = self.strides[0], images.shape[-1]
     size = self.kernel_size[0]
     span = size // stride
-    rows, columns = (
-        (pixels - size) // stride + 1 for pixels in images.shape[1:3])
+    rows, columns = ((pixels - size) // stride + 1 for pixels in images.shape[1:3])
     # A kernel covers span x span blocks of stride x stride pixels.
     height, width = rows + span - 1, columns + span - 1
     blocks = tf.reshape(
-        images[:, :height * stride, :width * stride],
-        [-1, height, stride, width, stride, channels])
-    blocks = tf.reshape(tf.transpose(blocks, [0, 1, 3, 2, 4, 5]),
-                        [-1, height, width, stride * stride * channels])
-    windows = tf.concat([
-        blocks[:, row:row + rows, column:column + columns]
-        for row in range(span) for column in range(span)], -1)
-    kernel = tf.transpose(tf.reshape(
-        self.kernel, [span, stride, span, stride, channels, -1]),
-        [0, 2, 1, 3, 4, 5])
+      images[:, : height * stride, : width * stride], [-1, height, stride, width, stride, channels]
+    )
+    blocks = tf.reshape(
+      tf.transpose(blocks, [0, 1, 3, 2, 4, 5]), [-1, height, width, stride * stride * channels]
+    )
+    windows = tf.concat(
+      [
+        blocks[:, row : row + rows, column : column + columns]
+        for row in range(span)
+        for column in range(span)
+      ],
+      -1,
+    )
+    kernel = tf.transpose(
+      tf.reshape(self.kernel, [span, stride, span, stride, channels, -1]), [0, 2, 1, 3, 4, 5]
+    )
     result = tf.matmul(
-        tf.reshape(windows, [-1, windows.shape[-1]]),
-        tf.reshape(kernel, [windows.shape[-1], self.filters]))
+      tf.reshape(windows, [-1, windows.shape[-1]]),
+      tf.reshape(kernel, [windows.shape[-1], self.filters]),
+    )
     return tf.reshape(result + self.bias, [-1, rows, columns, self.filters])
 
 
@@ -59,10 +65,10 @@ class Nature(keras.Model):
   def __init__(self, config: config_lib.Network, seed: int, name: str) -> None:
     super().__init__(name=name)
     self._stack = [
-        _layer(_Conv, f"conv_{index}", config, seed + index, *sizes)
-        for index, sizes in enumerate([(32, 8, 4), (64, 4, 2), (64, 3, 1)])]
-    self._dense = _layer(
-        keras.layers.Dense, "dense", config, seed + 3, self.units, "relu")
+      _layer(_Conv, f"conv_{index}", config, seed + index, *sizes)
+      for index, sizes in enumerate([(32, 8, 4), (64, 4, 2), (64, 3, 1)])
+    ]
+    self._dense = _layer(keras.layers.Dense, "dense", config, seed + 3, self.units, "relu")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C], in [0, 1], to [N, units].
@@ -72,9 +78,10 @@ class Nature(keras.Model):
     """
     if min(images.shape[1:3]) < _MIN_SIDE:
       raise config_lib.ConfigError(
-          f"`network.conv` can be 'nature' only for images of {_MIN_SIDE} x "
-          f"{_MIN_SIDE} pixels or more; set it to 'impala'. Received: "
-          f"{images.shape[1]} x {images.shape[2]}.")
+        f"`network.conv` can be 'nature' only for images of {_MIN_SIDE} x "
+        f"{_MIN_SIDE} pixels or more; set it to 'impala'. Received: "
+        f"{images.shape[1]} x {images.shape[2]}."
+      )
     for layer in self._stack:
       images = tf.nn.relu(layer(images))
     return self._dense(_flat(images))
@@ -94,12 +101,14 @@ class Impala(keras.Model):
   def __init__(self, config: config_lib.Network, seed: int, name: str) -> None:
     super().__init__(name=name)
     self._stages = [
-        [_layer(_Conv, f"conv_{stage}_{index}", config,
-                seed + 5 * stage + index, filters, 3) for index in range(5)]
-        for stage, filters in enumerate([16, 32, 32])]
+      [
+        _layer(_Conv, f"conv_{stage}_{index}", config, seed + 5 * stage + index, filters, 3)
+        for index in range(5)
+      ]
+      for stage, filters in enumerate([16, 32, 32])
+    ]
     self._pool = keras.layers.MaxPooling2D(3, 2, "same", name="pool")
-    self._dense = _layer(
-        keras.layers.Dense, "dense", config, seed + 15, self.units, "relu")
+    self._dense = _layer(keras.layers.Dense, "dense", config, seed + 15, self.units, "relu")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C], in [0, 1], to [N, units]."""
@@ -111,8 +120,7 @@ class Impala(keras.Model):
     return self._dense(_flat(tf.nn.relu(images)))
 
 
-def make(kind: str, config: config_lib.Network, seed: int, name: str
-         ) -> keras.Model:
+def make(kind: str, config: config_lib.Network, seed: int, name: str) -> keras.Model:
   """Returns a convolutional network.
 
   Args:
@@ -124,9 +132,9 @@ def make(kind: str, config: config_lib.Network, seed: int, name: str
   return (Impala if kind == "impala" else Nature)(config, seed, name)
 
 
-def _layer(kind: type[keras.layers.Layer], name: str,
-           config: config_lib.Network, seed: int, *args: Any
-           ) -> keras.layers.Layer:
+def _layer(
+  kind: type[keras.layers.Layer], name: str, config: config_lib.Network, seed: int, *args: Any
+) -> keras.layers.Layer:
   initializer = feed_forward.hidden_initializer(config.initializer, seed)
   return kind(*args, name=name, kernel_initializer=initializer)
 

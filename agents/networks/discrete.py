@@ -56,8 +56,7 @@ class Categorical(action_distribution.ActionDistribution):
     """Returns logits of shape [..., choices, options]."""
     shape = tf.concat([tf.shape(parameters)[:-1], self._possible.shape], 0)
     logits = tf.reshape(parameters, shape)
-    return logits if self._possible.all() else tf.where(
-        self._possible, logits, _MASKED_LOGIT)
+    return logits if self._possible.all() else tf.where(self._possible, logits, _MASKED_LOGIT)
 
 
 class Bernoulli(action_distribution.ActionDistribution):
@@ -69,8 +68,7 @@ class Bernoulli(action_distribution.ActionDistribution):
 
   def __init__(self, space: gymnasium.spaces.MultiBinary) -> None:
     size = math.prod(space.shape)
-    super().__init__(
-        space.shape, np.zeros(size), np.zeros(0), ("uniform", size))
+    super().__init__(space.shape, np.zeros(size), np.zeros(0), ("uniform", size))
 
   def distribution(self, parameters: tf.Tensor) -> Any:
     """See `ActionDistribution.distribution`."""

@@ -22,24 +22,38 @@ class FeedForward(keras.Model):
     name: Prefix of the variables' names.
   """
 
-  def __init__(self, layers: tuple[int, ...], config: config_lib.Network,
-               output_initializer: keras.initializers.Initializer,
-               output_bias: np.ndarray, seed: int, name: str) -> None:
+  def __init__(
+    self,
+    layers: tuple[int, ...],
+    config: config_lib.Network,
+    output_initializer: keras.initializers.Initializer,
+    output_bias: np.ndarray,
+    seed: int,
+    name: str,
+  ) -> None:
     super().__init__(name=name)
     if config.hidden == "dense":
       self._layers_in_order = [
-          keras.layers.Dense(
-              units, config.activation, name=f"hidden_{index}",
-              kernel_initializer=hidden_initializer(
-                  config.initializer, seed + index))
-          for index, units in enumerate(layers)]
+        keras.layers.Dense(
+          units,
+          config.activation,
+          name=f"hidden_{index}",
+          kernel_initializer=hidden_initializer(config.initializer, seed + index),
+        )
+        for index, units in enumerate(layers)
+      ]
     else:
-      self._layers_in_order = [custom_hidden(config)(
-          seed=seed, name="hidden", **config.hidden_kwargs)]
-    self._layers_in_order.append(keras.layers.Dense(
-        output_bias.size, name="output",
+      self._layers_in_order = [
+        custom_hidden(config)(seed=seed, name="hidden", **config.hidden_kwargs)
+      ]
+    self._layers_in_order.append(
+      keras.layers.Dense(
+        output_bias.size,
+        name="output",
         kernel_initializer=output_initializer,
-        bias_initializer=keras.initializers.Constant(output_bias)))
+        bias_initializer=keras.initializers.Constant(output_bias),
+      )
+    )
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
     """Maps features of shape [N, D] to [N, outputs]."""
@@ -57,25 +71,31 @@ class Policy(FeedForward):
     seed: Seed of the initial weights.
   """
 
-  def __init__(self, distribution: action_distribution.ActionDistribution,
-               config: config_lib.Network, seed: int) -> None:
+  def __init__(
+    self,
+    distribution: action_distribution.ActionDistribution,
+    config: config_lib.Network,
+    seed: int,
+  ) -> None:
     # Initial outputs are small, so the first actions are near the middle of
     # their range.
-    factor, output_seed = (
-        config.init_output_factor, seed + len(config.policy_layers))
-    output = (keras.initializers.VarianceScaling(
-        factor, "fan_in", "truncated_normal", output_seed)
-              if config.initializer == "glorot"
-              else keras.initializers.Orthogonal(factor, seed=output_seed))
+    factor, output_seed = (config.init_output_factor, seed + len(config.policy_layers))
+    output = (
+      keras.initializers.VarianceScaling(factor, "fan_in", "truncated_normal", output_seed)
+      if config.initializer == "glorot"
+      else keras.initializers.Orthogonal(factor, seed=output_seed)
+    )
     super().__init__(
-        config.policy_layers, config, output, distribution.initial_outputs,
-        seed, "policy")
+      config.policy_layers, config, output, distribution.initial_outputs, seed, "policy"
+    )
     self.distribution = distribution
     self._free = tf.zeros([0])
     if distribution.initial_free.size:
       self._free = self.add_weight(
-          shape=distribution.initial_free.shape, name="log_std",
-          initializer=keras.initializers.Constant(distribution.initial_free))
+        shape=distribution.initial_free.shape,
+        name="log_std",
+        initializer=keras.initializers.Constant(distribution.initial_free),
+      )
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
     """Maps features of shape [N, D] to parameters of shape [N, P]."""
@@ -89,10 +109,8 @@ def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
     config: Layers, activation and initializer.
     seed: Seed of the initial weights.
   """
-  output = hidden_initializer(
-      config.initializer, seed + len(config.value_layers), gain=1.0)
-  return FeedForward(
-      config.value_layers, config, output, np.zeros(1), seed, "value")
+  output = hidden_initializer(config.initializer, seed + len(config.value_layers), gain=1.0)
+  return FeedForward(config.value_layers, config, output, np.zeros(1), seed, "value")
 
 
 def custom_hidden(config: config_lib.Network) -> type[keras.Model]:
@@ -105,12 +123,13 @@ def custom_hidden(config: config_lib.Network) -> type[keras.Model]:
     ConfigError: If the class does not exist or does not accept the arguments.
   """
   return class_loader.find_class(
-      "network.hidden", config.hidden, keras.Model,
-      arguments=["seed", "name", *config.hidden_kwargs])
+    "network.hidden", config.hidden, keras.Model, arguments=["seed", "name", *config.hidden_kwargs]
+  )
 
 
-def hidden_initializer(initializer: str, seed: int, gain: float = 2 ** 0.5
-                       ) -> keras.initializers.Initializer:
+def hidden_initializer(
+  initializer: str, seed: int, gain: float = 2**0.5
+) -> keras.initializers.Initializer:
   """Returns the initializer of hidden layers.
 
   Args:

@@ -20,8 +20,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     stack: Number of frames in an observation; 0 if frames are not stacked.
   """
 
-  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float,
-               stack: int) -> None:
+  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float, stack: int) -> None:
     super().__init__(space, normalize, clip)
     self._leaves = spaces.leaves(space)
     if stack:
@@ -34,11 +33,11 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     Args:
       observ: Observations of shape [N, ...].
     """
-    return [_image(leaf, part) for leaf, part in zip(
-        self._leaves, self._unpack(observ)) if leaf.is_image]
+    return [
+      _image(leaf, part) for leaf, part in zip(self._leaves, self._unpack(observ)) if leaf.is_image
+    ]
 
-  def inputs(self, observ: tf.Tensor | types.FrameIndices
-             ) -> tuple[tf.Tensor, ...]:
+  def inputs(self, observ: tf.Tensor | types.FrameIndices) -> tuple[tf.Tensor, ...]:
     """Returns vectors and images.
 
     Args:
@@ -56,9 +55,10 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     frames = tf.reshape(observ, [-1, *observ.shape[2:]])
     rows = tf.shape(observ)[0] if observ.shape[0] is None else observ.shape[0]
     vector = tf.reshape(self(frames), [rows, self.stack * self.size])
-    return vector, *(tf.concat(tf.unstack(tf.reshape(
-        image, [-1, self.stack, *image.shape[1:]]), axis=1), -1)
-                     for image in self.images(frames))
+    return vector, *(
+      tf.concat(tf.unstack(tf.reshape(image, [-1, self.stack, *image.shape[1:]]), axis=1), -1)
+      for image in self.images(frames)
+    )
 
   def clipped(self, observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:
     """See `ObservationEncoder.clipped`; uses only the latest frames."""
@@ -69,8 +69,9 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     super().update(_latest(observ), valid)
 
 
-def make(space: gymnasium.Space, normalize: bool, clip: float, stack: int,
-         frame_indices: bool) -> observation_encoder.ObservationEncoder:
+def make(
+  space: gymnasium.Space, normalize: bool, clip: float, stack: int, frame_indices: bool
+) -> observation_encoder.ObservationEncoder:
   """Returns the encoder for a space.
 
   Args:
@@ -84,8 +85,7 @@ def make(space: gymnasium.Space, normalize: bool, clip: float, stack: int,
   has_images = any(leaf.is_image for leaf in spaces.leaves(space))
   if stack == 1 and not has_images:
     return observation_encoder.ObservationEncoder(space, normalize, clip)
-  return FrameEncoder(space, normalize, clip,
-                      stack if stack > 1 or frame_indices else 0)
+  return FrameEncoder(space, normalize, clip, stack if stack > 1 or frame_indices else 0)
 
 
 def _latest(observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:

@@ -22,9 +22,9 @@ class RunningMoments:
 
   def __init__(self, shape: tuple[int, ...], name: str) -> None:
     self.variables = [
-        tf.Variable(tf.zeros(size, tf.float64), False, name=f"{name}/{suffix}")
-        for suffix, size in (
-            ("count", ()), ("mean", shape), ("squares", shape))]
+      tf.Variable(tf.zeros(size, tf.float64), False, name=f"{name}/{suffix}")
+      for suffix, size in (("count", ()), ("mean", shape), ("squares", shape))
+    ]
     self.count, self.mean, self.squares = self.variables
 
   @property
@@ -42,8 +42,7 @@ class RunningMoments:
       valid: Bool tensor of shape [N]. Rows with false are ignored.
     """
     samples = tf.cast(samples, tf.float64)
-    mask = tf.reshape(tf.cast(valid, tf.float64),
-                      [-1] + [1] * (samples.shape.rank - 1))
+    mask = tf.reshape(tf.cast(valid, tf.float64), [-1] + [1] * (samples.shape.rank - 1))
     added = tf.reduce_sum(mask)
     mean = tf.reduce_sum(mask * samples, 0) / tf.maximum(added, 1.0)
     squares = tf.reduce_sum(mask * tf.square(samples - mean), 0)
@@ -51,8 +50,7 @@ class RunningMoments:
     divisor = tf.maximum(count, 1.0)
     delta = mean - self.mean
     # --8<-- [start:update]
-    self.squares.assign_add(
-        squares + tf.square(delta) * self.count * added / divisor)
+    self.squares.assign_add(squares + tf.square(delta) * self.count * added / divisor)
     self.mean.assign_add(delta * added / divisor)
     # --8<-- [end:update]
     self.count.assign(count)

@@ -37,21 +37,25 @@ class ObservationEncoder:
     leaves = spaces.leaves(space)
     self._clip = clip
     self._unpack = (
-        functools.partial(tensor_bytes.unpack, leaves=leaves)
-        if spaces.composite(space) else lambda observ: [observ])
+      functools.partial(tensor_bytes.unpack, leaves=leaves)
+      if spaces.composite(space)
+      else lambda observ: [observ]
+    )
     # Pairs of a leaf's index in `leaves` and the function that encodes it.
-    self._numbers = [(index, _encoder(leaf))
-                     for index, leaf in enumerate(leaves)
-                     if _is_number(leaf)]
-    self._choices = [(index, _encoder(leaf))
-                     for index, leaf in enumerate(leaves)
-                     if not (_is_number(leaf) or leaf.is_image)]
+    self._numbers = [
+      (index, _encoder(leaf)) for index, leaf in enumerate(leaves) if _is_number(leaf)
+    ]
+    self._choices = [
+      (index, _encoder(leaf))
+      for index, leaf in enumerate(leaves)
+      if not (_is_number(leaf) or leaf.is_image)
+    ]
     if not (self._numbers or self._choices):  # All leaves are images.
       self._choices = [(0, _empty_vectors)]
-    num_numbers = sum(math.prod(leaf.shape) for leaf in leaves
-                      if _is_number(leaf))
-    self.moments = (normalization.RunningMoments((num_numbers,), "observ")
-                    if num_numbers and normalize else None)
+    num_numbers = sum(math.prod(leaf.shape) for leaf in leaves if _is_number(leaf))
+    self.moments = (
+      normalization.RunningMoments((num_numbers,), "observ") if num_numbers and normalize else None
+    )
     dtype, shape = spaces.dtype(space)
     self.example = tf.constant(spaces.as_bytes(np.zeros([1, *shape], dtype)))
     self.size = int(self(self.example).shape[-1])
@@ -82,8 +86,7 @@ class ObservationEncoder:
       observ: Observations of shape [N, ...].
     """
     assert self.moments
-    numbers = self.moments.normalize(
-        self._concat_numbers(self._unpack(observ)), self._clip)
+    numbers = self.moments.normalize(self._concat_numbers(self._unpack(observ)), self._clip)
     at_bound = tf.abs(numbers) >= self._clip
     return tf.reduce_mean(tf.cast(at_bound, tf.float32), -1)
 
@@ -105,7 +108,8 @@ class ObservationEncoder:
 
 def _is_number(leaf: spaces.Leaf) -> bool:
   return isinstance(leaf.space, gymnasium.spaces.Box) and not (
-      leaf.is_image or leaf.dtype == np.bool_)
+    leaf.is_image or leaf.dtype == np.bool_
+  )
 
 
 def _encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -122,16 +126,13 @@ def _encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
     start, size = int(space.start), int(space.n)
     return lambda choice: tf.one_hot(choice - start, size)
   if isinstance(space, gymnasium.spaces.MultiDiscrete):
-    return functools.partial(
-        _one_hot_each, start=space.start, sizes=space.nvec.ravel().tolist())
+    return functools.partial(_one_hot_each, start=space.start, sizes=space.nvec.ravel().tolist())
   return _flatten
 
 
-def _one_hot_each(choices: tf.Tensor, start: np.ndarray, sizes: list[int]
-                  ) -> tf.Tensor:
+def _one_hot_each(choices: tf.Tensor, start: np.ndarray, sizes: list[int]) -> tf.Tensor:
   choices = tf.reshape(choices - start, [-1, len(sizes)])
-  return tf.concat([tf.one_hot(choices[:, index], size)
-                    for index, size in enumerate(sizes)], -1)
+  return tf.concat([tf.one_hot(choices[:, index], size) for index, size in enumerate(sizes)], -1)
 
 
 def _empty_vectors(image: tf.Tensor) -> tf.Tensor:

@@ -21,8 +21,7 @@ class Torso:
   @property
   def trainable_variables(self) -> list[Any]:
     """Variables of all layers; empty before the layers are called."""
-    return [variable for layer in self._layers
-            for variable in layer.trainable_variables]
+    return [variable for layer in self._layers for variable in layer.trainable_variables]
 
   def encode(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
     """Returns features of shape [N, D].
@@ -34,8 +33,9 @@ class Torso:
     vector, *images = inputs
     if not images:
       return vector
-    features = [convolution(image) for convolution, image in zip(
-        self._convolutions, images, strict=True)]
+    features = [
+      convolution(image) for convolution, image in zip(self._convolutions, images, strict=True)
+    ]
     return tf.concat([vector, *features], -1)
 
 
@@ -50,16 +50,14 @@ class RecurrentTorso(Torso):
     size: Length of the state vector of one episode.
   """
 
-  def __init__(self, convolutions: Sequence[keras.Model],
-               cell: keras.layers.Layer) -> None:
+  def __init__(self, convolutions: Sequence[keras.Model], cell: keras.layers.Layer) -> None:
     super().__init__(convolutions)
     self._cell = cell
     self._layers.append(cell)
     self._sizes = tf.nest.flatten(cell.state_size)
     self.size = sum(self._sizes)
 
-  def step(self, features: tf.Tensor, state: tf.Tensor
-           ) -> tuple[tf.Tensor, tf.Tensor]:
+  def step(self, features: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Applies the cell to one step of N episodes.
 
     Args:
@@ -72,8 +70,9 @@ class RecurrentTorso(Torso):
     output, states = self._cell(features, tf.split(state, self._sizes, -1))
     return output, tf.concat(tf.nest.flatten(states), -1)
 
-  def unroll(self, features: tf.Tensor, first: tf.Tensor, state: tf.Tensor
-             ) -> tuple[tf.Tensor, tf.Tensor]:
+  def unroll(
+    self, features: tf.Tensor, first: tf.Tensor, state: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     """Applies the cell to T steps of S sequences.
 
     Args:
@@ -89,9 +88,10 @@ class RecurrentTorso(Torso):
     continues = tf.cast(~tf.transpose(first), tf.float32)[..., None]
     # --8<-- [start:unroll]
     outputs, states = tf.scan(
-        lambda carry, step: self.step(step[0], carry[1] * step[1]),
-        (features, continues),
-        (tf.zeros([features.shape[1], self._sizes[0]]), state))
+      lambda carry, step: self.step(step[0], carry[1] * step[1]),
+      (features, continues),
+      (tf.zeros([features.shape[1], self._sizes[0]]), state),
+    )
     # --8<-- [end:unroll]
     return tf.transpose(outputs, [1, 0, 2]), tf.transpose(states, [1, 0, 2])
 
@@ -107,6 +107,8 @@ def cell(kind: str, units: int, seed: int, name: str) -> keras.layers.Layer:
   """
   layer = {"gru": keras.layers.GRUCell, "lstm": keras.layers.LSTMCell}[kind]
   return layer(
-      units, name=name,
-      kernel_initializer=keras.initializers.GlorotUniform(seed),
-      recurrent_initializer=keras.initializers.Orthogonal(seed=seed + 1))
+    units,
+    name=name,
+    kernel_initializer=keras.initializers.GlorotUniform(seed),
+    recurrent_initializer=keras.initializers.Orthogonal(seed=seed + 1),
+  )

@@ -1,12 +1,19 @@
 """Generalized advantage estimation."""
 
+from typing import Any
+
 import tensorflow as tf
 
 
 def generalized_advantage(
-    reward: tf.Tensor, value: tf.Tensor, next_value: tf.Tensor,
-    terminated: tf.Tensor, last: tf.Tensor, discount: float,
-    lambda_: float) -> tf.Tensor:
+  reward: tf.Tensor,
+  value: tf.Tensor,
+  next_value: tf.Tensor,
+  terminated: tf.Tensor,
+  last: tf.Tensor,
+  discount: float,
+  lambda_: float,
+) -> tf.Tensor:
   """Estimates advantages by exponentially weighted TD errors (Schulman 2015).
 
       delta[t]     = reward[t] + discount * next_value[t] - value[t]
@@ -41,13 +48,16 @@ def generalized_advantage(
 
   num_steps = reward.shape[0]
   advantages = tf.TensorArray(reward.dtype, num_steps)
-  def body(step: tf.Tensor, advantage: tf.Tensor, advantages: tf.TensorArray
-           ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
+
+  def body(step: tf.Tensor, advantage: tf.Tensor, advantages: tf.TensorArray) -> tuple[Any, ...]:
     advantage = delta[step] + decay[step] * advantage
     return step - 1, advantage, advantages.write(step, advantage)
+
   _, _, advantages = tf.while_loop(
-      lambda step, *_: step >= 0, body,
-      (num_steps - 1, tf.zeros_like(reward[0]), advantages),
-      maximum_iterations=num_steps)
+    lambda step, *_: step >= 0,
+    body,
+    (num_steps - 1, tf.zeros_like(reward[0]), advantages),
+    maximum_iterations=num_steps,
+  )
   # --8<-- [end:gae]
   return tf.stop_gradient(tf.ensure_shape(advantages.stack(), reward.shape))

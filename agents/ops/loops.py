@@ -10,8 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 
-def repeat(num_iterations: tf.Tensor | int,
-           body: Callable[[tf.Tensor, Any], Any], state: Any) -> Any:
+def repeat(
+  num_iterations: tf.Tensor | int, body: Callable[[tf.Tensor, Any], Any], state: Any
+) -> Any:
   """Repeats `state = body(index, state)` for index 0, 1, 2, ...
 
   Args:
@@ -26,9 +27,9 @@ def repeat(num_iterations: tf.Tensor | int,
   """
   # XLA would compile a loop over `tf.range` again for each length.
   _, state = tf.while_loop(
-      lambda index, _: index < num_iterations,
-      lambda index, state: (index + 1, body(index, state)),
-      (tf.constant(0), state),
-      maximum_iterations=(
-          num_iterations if isinstance(num_iterations, int) else None))
+    lambda index, _: index < num_iterations,
+    lambda index, state: (index + 1, body(index, state)),
+    (tf.constant(0), state),
+    maximum_iterations=(num_iterations if isinstance(num_iterations, int) else None),
+  )
   return state

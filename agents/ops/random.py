@@ -29,8 +29,7 @@ def key(stream_seed: int, counter: tf.Tensor) -> tf.Tensor:
     stream_seed: Result of `stream`.
     counter: Integer; different values lead to different random numbers.
   """
-  return tf.stack([tf.constant(stream_seed, tf.int64),
-                   tf.cast(counter, tf.int64)])
+  return tf.stack([tf.constant(stream_seed, tf.int64), tf.cast(counter, tf.int64)])
 
 
 def split(key_: tf.Tensor, num_keys: int) -> tf.Tensor:
@@ -52,7 +51,7 @@ def uniform(shape: Sequence[int] | tf.Tensor, key_: tf.Tensor) -> tf.Tensor:
   """
   bits = tf.bitcast(_bits(shape, key_), tf.uint32)
   bits = tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32))
-  return tf.cast(bits, tf.float32) * 2.0 ** -24
+  return tf.cast(bits, tf.float32) * 2.0**-24
 
 
 def normal(shape: Sequence[int], key_: tf.Tensor) -> tf.Tensor:
@@ -86,4 +85,5 @@ def _bits(shape: Sequence[int] | tf.Tensor, key_: tf.Tensor) -> tf.Tensor:
   # With Philox, XLA returns the same integers as eager execution. Floats would
   # differ if the key is not a constant (tensorflow issues 117644 and 121243).
   return tf.random.stateless_uniform(
-      shape, key_, minval=None, maxval=None, dtype=tf.int32, alg="philox")
+    shape, key_, minval=None, maxval=None, dtype=tf.int32, alg="philox"
+  )

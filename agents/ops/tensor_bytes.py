@@ -16,8 +16,10 @@ def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]) -> list[tf.Tensor]:
     packed: Tensor of shape [..., num_bytes], uint8.
     leaves: Types, shapes and byte offsets of the values.
   """
-  return [restore(packed[..., leaf.offset:leaf.offset + leaf.num_bytes],
-                  leaf.dtype, leaf.shape) for leaf in leaves]
+  return [
+    restore(packed[..., leaf.offset : leaf.offset + leaf.num_bytes], leaf.dtype, leaf.shape)
+    for leaf in leaves
+  ]
 
 
 def pack(values: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -43,8 +45,7 @@ def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]) -> tf.Tensor:
   Returns:
     Tensor of shape [..., *shape].
   """
-  batch = [tf.shape(raw)[axis] if size is None else size
-           for axis, size in enumerate(raw.shape[:-1])]
+  batch = [tf.shape(raw)[axis] if n is None else n for axis, n in enumerate(raw.shape[:-1])]
   size = [] if dtype.itemsize == 1 else [dtype.itemsize]
   split = tf.reshape(raw, [*batch, *shape, *size])
   if dtype == np.bool_:

@@ -33,19 +33,27 @@ def estimate(scores: np.ndarray) -> Estimate:
   Returns:
     Estimate of shape [...]. With a single run, intervals have length zero.
   """
+
   def interquartile_mean(values: np.ndarray, axis: int) -> np.ndarray:
     return stats.trim_mean(values, 0.25, axis=axis)
+
   mean = interquartile_mean(scores, 0)
   if len(scores) < 2:
     return Estimate(mean, mean, mean)
   low, high = stats.bootstrap(
-      (scores,), interquartile_mean, axis=0, n_resamples=_NUM_RESAMPLES,
-      method="percentile", rng=np.random.default_rng(0)).confidence_interval
+    (scores,),
+    interquartile_mean,
+    axis=0,
+    n_resamples=_NUM_RESAMPLES,
+    method="percentile",
+    rng=np.random.default_rng(0),
+  ).confidence_interval
   return Estimate(mean, low, high)
 
 
-def curve(runs: Sequence[results.RunResults], phase: str, unit: str
-          ) -> tuple[np.ndarray, Estimate] | None:
+def curve(
+  runs: Sequence[results.RunResults], phase: str, unit: str
+) -> tuple[np.ndarray, Estimate] | None:
   """Returns the learning curve of runs over steps or hours.
 
   Scores between two reports are interpolated. A curve over steps ends where the
@@ -66,8 +74,7 @@ def curve(runs: Sequence[results.RunResults], phase: str, unit: str
   series, incomplete_ends = [], []
   for run in runs:
     if rows := run.phase(phase):
-      x = [row["step"] if unit == "steps" else row["seconds"] / 3600
-           for row in rows]
+      x = [row["step"] if unit == "steps" else row["seconds"] / 3600 for row in rows]
       series.append((x, [row["return_mean"] for row in rows]))
       if not run.complete:
         incomplete_ends.append(x[-1])
@@ -77,12 +84,10 @@ def curve(runs: Sequence[results.RunResults], phase: str, unit: str
   if unit == "hours":
     last = min(incomplete_ends or [max(x[-1] for x, _ in series)])
   grid = np.linspace(first, max(first, last), _NUM_POINTS)
-  return grid, estimate(np.array(
-      [np.interp(grid, x, scores) for x, scores in series]))
+  return grid, estimate(np.array([np.interp(grid, x, scores) for x, scores in series]))
 
 
-def final(runs: Sequence[results.RunResults], phase: str
-          ) -> tuple[int, np.ndarray]:
+def final(runs: Sequence[results.RunResults], phase: str) -> tuple[int, np.ndarray]:
   """Returns the last step that all runs reached, and the scores at this step.
 
   Args:
@@ -95,6 +100,5 @@ def final(runs: Sequence[results.RunResults], phase: str
     without a score are left out.
   """
   step = min(run.rows[-1]["step"] for run in runs)
-  scores = [[row["return_mean"] for row in run.phase(phase)
-             if row["step"] <= step] for run in runs]
+  scores = [[row["return_mean"] for row in run.phase(phase) if row["step"] <= step] for run in runs]
   return step, np.array([run_scores[-1] for run_scores in scores if run_scores])

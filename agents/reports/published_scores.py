@@ -37,10 +37,11 @@ def up_to(task: str, steps: int) -> list[PublishedScore]:
     Scores of the task, in the order of their budgets.
   """
   text = pathlib.Path(__file__).with_suffix(".csv").read_text()
-  return [PublishedScore(int(row["steps"]), float(row["score"]), row["source"])
-          for row in csv.DictReader(text.splitlines())
-          if re.fullmatch(rf"{row['task']}-v\d+", task)
-          and int(row["steps"]) <= 1.1 * steps]
+  return [
+    PublishedScore(int(row["steps"]), float(row["score"]), row["source"])
+    for row in csv.DictReader(text.splitlines())
+    if re.fullmatch(rf"{row['task']}-v\d+", task) and int(row["steps"]) <= 1.1 * steps
+  ]
 
 
 def best(task: str, steps: int) -> PublishedScore | None:
@@ -53,5 +54,6 @@ def best(task: str, steps: int) -> PublishedScore | None:
   Returns:
     The score, or None if the table has no score for this task and budget.
   """
-  return max(up_to(task, steps), default=None,
-             key=lambda published: (published.steps, published.score))
+  return max(
+    up_to(task, steps), default=None, key=lambda published: (published.steps, published.score)
+  )

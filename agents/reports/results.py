@@ -12,9 +12,21 @@ from agents.training.run_folder import run_folder
 # Settings in which the runs of a group may differ: the seed, and settings that
 # do not affect learning.
 _NOT_COMPARED = (
-    "seed", "num_workers", "env_processes", "device", "eager", "report_every",
-    "eval_every", "eval_episodes", "histograms", "checkpoint_every",
-    "video_every", "on_env_error", "env_timeout", "max_env_restarts")
+  "seed",
+  "num_workers",
+  "env_processes",
+  "device",
+  "eager",
+  "report_every",
+  "eval_every",
+  "eval_episodes",
+  "histograms",
+  "checkpoint_every",
+  "video_every",
+  "on_env_error",
+  "env_timeout",
+  "max_env_restarts",
+)
 
 
 class RunResults(NamedTuple):
@@ -34,20 +46,19 @@ class RunResults(NamedTuple):
     Returns:
       Rows in the order of their steps.
     """
-    return [row for row in self.rows
-            if row["phase"] == name and row["return_mean"] is not None]
+    return [row for row in self.rows if row["phase"] == name and row["return_mean"] is not None]
 
   @property
   def settings(self) -> dict[str, Any]:
     """Settings that all runs of a group have in common, by dotted key."""
-    return {key: value for key, value in config_lib.flat(self.config).items()
-            if key not in _NOT_COMPARED}
+    return {
+      key: value for key, value in config_lib.flat(self.config).items() if key not in _NOT_COMPARED
+    }
 
   @property
   def complete(self) -> bool:
     """Whether the run evaluated the policy after its last training step."""
-    return any(row["phase"] == "eval" and row["step"] >= self.config.steps
-               for row in self.rows)
+    return any(row["phase"] == "eval" and row["step"] >= self.config.steps for row in self.rows)
 
 
 class RunGroup(NamedTuple):
@@ -73,12 +84,16 @@ def find(paths: Iterable[str]) -> list[pathlib.Path]:
   folders: dict[pathlib.Path, None] = {}
   for text in paths:
     path = pathlib.Path(text).expanduser()
-    configs = [config for config in sorted(path.rglob("config.yaml"))
-               if config.parent.parent.name != "crashes"]
+    configs = [
+      config
+      for config in sorted(path.rglob("config.yaml"))
+      if config.parent.parent.name != "crashes"
+    ]
     if not configs:
       raise config_lib.ConfigError(
-          f"{path}: there is no run folder in it. Expected a run folder of "
-          "train.py, or a folder that contains run folders.")
+        f"{path}: there is no run folder in it. Expected a run folder of "
+        "train.py, or a folder that contains run folders."
+      )
     folders |= dict.fromkeys(config.parent.resolve() for config in configs)
   return list(folders)
 
@@ -126,9 +141,10 @@ def group(runs: Sequence[RunResults]) -> list[RunGroup]:
     key = json.dumps(run.settings, sort_keys=True)
     by_settings.setdefault(key, []).append(run)
   representatives = [members[0] for members in by_settings.values()]
-  groups = [RunGroup(task(members[0].config.env),
-                     _label(members[0], representatives), members)
-            for members in by_settings.values()]
+  groups = [
+    RunGroup(task(members[0].config.env), _label(members[0], representatives), members)
+    for members in by_settings.values()
+  ]
   return sorted(groups, key=lambda group: (group.task, group.label))
 
 
@@ -144,8 +160,7 @@ def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
   settings = [group.runs[0].settings for group in groups]
   keys = dict.fromkeys(key for each in settings for key in each)
   values = {key: [each.get(key) for each in settings] for key in keys}
-  return {key: column for key, column in values.items()
-          if len(set(map(repr, column))) > 1}
+  return {key: column for key, column in values.items() if len(set(map(repr, column))) > 1}
 
 
 def task(env: config_lib.Env) -> str:
@@ -158,10 +173,11 @@ def task(env: config_lib.Env) -> str:
     For example "Ant-v5 contact_cost_weight=0".
   """
   changes = [f"{key}={value}" for key, value in env.kwargs.items()]
-  changes += [f"{field.name}={getattr(env, field.name)}"
-              for field in dataclasses.fields(env)
-              if field.name not in ("id", "kwargs")
-              and getattr(env, field.name) != field.default]
+  changes += [
+    f"{field.name}={getattr(env, field.name)}"
+    for field in dataclasses.fields(env)
+    if field.name not in ("id", "kwargs") and getattr(env, field.name) != field.default
+  ]
   return " ".join([env.id, *changes])
 
 
@@ -173,11 +189,14 @@ def _label(run: RunResults, representatives: Sequence[RunResults]) -> str:
     representatives: One run of each group.
   """
   run_task = task(run.config.env)
-  same_name = [other.settings for other in representatives
-               if other.name == run.name
-               and task(other.config.env) == run_task]
-  differing = [key.rpartition(".")[2] + (
-      f"={value:.6g}" if isinstance(value, float) else f"={value}")
-               for key, value in run.settings.items()
-               if any(other.get(key) != value for other in same_name)]
+  same_name = [
+    other.settings
+    for other in representatives
+    if other.name == run.name and task(other.config.env) == run_task
+  ]
+  differing = [
+    key.rpartition(".")[2] + (f"={value:.6g}" if isinstance(value, float) else f"={value}")
+    for key, value in run.settings.items()
+    if any(other.get(key) != value for other in same_name)
+  ]
   return ", ".join([run.name, *differing])

@@ -23,14 +23,16 @@ class Evaluator:
     env: Environments of the episodes.
   """
 
-  def __init__(self, env: in_graph_batch_env.InGraphBatchEnv,
-               actor: simulate.Actor, explore: bool) -> None:
+  def __init__(
+    self, env: in_graph_batch_env.InGraphBatchEnv, actor: simulate.Actor, explore: bool
+  ) -> None:
     self.env = env
     self._actor = actor
     self._explore = explore
 
-  def play(self, num_episodes: int, stop: Callable[[], bool] = lambda: False
-           ) -> list[episode_data.Episode] | None:
+  def play(
+    self, num_episodes: int, stop: Callable[[], bool] = lambda: False
+  ) -> list[episode_data.Episode] | None:
     """Plays episodes; each environment plays a fixed share of the episodes.
 
     Without fixed shares, short episodes would be overrepresented.
@@ -42,8 +44,7 @@ class Evaluator:
     Returns:
       The episodes in order of their ends, or None if aborted.
     """
-    carry, episodes_left = self.begin(
-        rollout_to_batch.shares(num_episodes, len(self.env)))
+    carry, episodes_left = self.begin(rollout_to_batch.shares(num_episodes, len(self.env)))
     while episodes_left.numpy().any():
       if stop():
         return None
@@ -54,8 +55,7 @@ class Evaluator:
     """Closes the environments. Repeated calls have no effect."""
     self.env.batch_env.close()
 
-  def begin(self, episodes_left: tuple[int, ...]
-            ) -> tuple[types.Carry, tf.Tensor]:
+  def begin(self, episodes_left: tuple[int, ...]) -> tuple[types.Carry, tf.Tensor]:
     """Resets all environments.
 
     Args:
@@ -67,11 +67,11 @@ class Evaluator:
     batch_env = self.env.batch_env
     batch_env.take_finished()
     carry = simulate.initial_carry(
-        batch_env.reset(), state=self._actor.initial_state(len(batch_env)))
+      batch_env.reset(), state=self._actor.initial_state(len(batch_env))
+    )
     return carry, tf.constant(episodes_left)
 
-  def advance(self, carry: types.Carry, episodes_left: tf.Tensor
-              ) -> tuple[types.Carry, tf.Tensor]:
+  def advance(self, carry: types.Carry, episodes_left: tf.Tensor) -> tuple[types.Carry, tf.Tensor]:
     """Steps the environments at most 50 times.
 
     Args:
@@ -86,9 +86,9 @@ class Evaluator:
       return self._chunk(carry, episodes_left)
 
   @tf.function(autograph=False)
-  def _chunk(self, carry: types.Carry, episodes_left: tf.Tensor
-             ) -> tuple[types.Carry, tf.Tensor]:
+  def _chunk(self, carry: types.Carry, episodes_left: tf.Tensor) -> tuple[types.Carry, tf.Tensor]:
     with tf.device("CPU:0"):  # Environments run on the CPU.
       simulation, episodes_left = simulate.simulate_episodes(
-          self.env, self._actor, carry, _CHUNK, self._explore, episodes_left)
+        self.env, self._actor, carry, _CHUNK, self._explore, episodes_left
+      )
     return simulation.carry, episodes_left

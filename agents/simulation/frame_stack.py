@@ -13,10 +13,11 @@ import tensorflow as tf
 from agents import types
 
 TOO_MANY_TRUNCATIONS = (
-    "Too many episodes of one rollout were truncated. With images or "
-    "network.frame_stack, a rollout has room for about one truncated episode "
-    "per 16 steps. If the time limit of episodes is less than 16 steps, set "
-    "env.max_length to this limit.")
+  "Too many episodes of one rollout were truncated. With images or "
+  "network.frame_stack, a rollout has room for about one truncated episode "
+  "per 16 steps. If the time limit of episodes is less than 16 steps, set "
+  "env.max_length to this limit."
+)
 
 
 class Recent(NamedTuple):
@@ -35,8 +36,7 @@ def initial_recent(example: tf.Tensor, num_episodes: int) -> Recent:
     num_episodes: Number of episodes, N.
   """
   shape = [num_episodes, *example[:, 1:].shape[1:]]
-  return Recent(tf.zeros(shape, example.dtype),
-                tf.zeros([num_episodes], tf.bool))
+  return Recent(tf.zeros(shape, example.dtype), tf.zeros([num_episodes], tf.bool))
 
 
 def stack_frames(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
@@ -55,8 +55,10 @@ def stack_frames(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
     return observ[:, None], Recent(recent.observ, begun)
   trailing = [1] * (observ.shape.rank - 1)
   before = _where(
-      tf.reshape(recent.begun, [-1, 1, *trailing]), recent.observ,
-      tf.repeat(observ[:, None], recent.observ.shape[1], 1))
+    tf.reshape(recent.begun, [-1, 1, *trailing]),
+    recent.observ,
+    tf.repeat(observ[:, None], recent.observ.shape[1], 1),
+  )
   stacked = tf.concat([before, observ[:, None]], 1)
   return stacked, Recent(stacked[:, 1:], begun)
 
@@ -69,8 +71,9 @@ class FrameTable(NamedTuple):
   successor: tf.Tensor  # [T, B, stack] int32, positions after the action.
 
 
-def index_frames(transitions: types.Transition, recent: Recent,
-                 next_observ: tf.Tensor, room: int) -> FrameTable:
+def index_frames(
+  transitions: types.Transition, recent: Recent, next_observ: tf.Tensor, room: int
+) -> FrameTable:
   """Stores each observation of a rollout once and indexes the steps.
 
   Successors of terminated steps are arbitrary, because learning does not use
@@ -95,26 +98,28 @@ def index_frames(transitions: types.Transition, recent: Recent,
   step = _step_index(ended | ~transitions.valid, recent.begun, stack)
   # Only truncated episodes need a successor that is not in the timeline.
   truncated = transitions.truncated & ~transitions.terminated
-  finals = tf.boolean_mask(
-      transitions.final_observ, tf.boolean_mask(truncated, ended))
-  check = tf.debugging.Assert(
-      tf.shape(finals)[0] <= room, [TOO_MANY_TRUNCATIONS])
+  finals = tf.boolean_mask(transitions.final_observ, tf.boolean_mask(truncated, ended))
+  check = tf.debugging.Assert(tf.shape(finals)[0] <= room, [TOO_MANY_TRUNCATIONS])
   with tf.control_dependencies([check] if check is not None else []):
-    finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [
-        [0, 0]] * (finals.shape.rank - 1))
+    finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [[0, 0]] * (finals.shape.rank - 1))
   finals = tf.ensure_shape(finals, [room, *finals.shape[1:]])
-  final_index = tf.reshape(tf.cumsum(tf.reshape(
-      tf.cast(truncated, tf.int32), [-1]), exclusive=True), [time, num_envs])
+  final_index = tf.reshape(
+    tf.cumsum(tf.reshape(tf.cast(truncated, tf.int32), [-1]), exclusive=True), [time, num_envs]
+  )
   latest = tf.where(
-      truncated, (stack + time) * num_envs + final_index,
-      (stack + tf.range(time)[:, None]) * num_envs + tf.range(num_envs))
+    truncated,
+    (stack + time) * num_envs + final_index,
+    (stack + tf.range(time)[:, None]) * num_envs + tf.range(num_envs),
+  )
   # The timeline contains `num_envs` frames for each time, in order of time.
-  before = tf.transpose(
-      recent.observ, [1, 0, *range(2, recent.observ.shape.rank)])
-  timeline = [tf.reshape(tensor, [-1, *next_observ.shape[1:]])
-              for tensor in (before, transitions.observ, next_observ)]
-  return FrameTable(tf.concat([*timeline, finals], 0), step,
-                    tf.concat([step[..., 1:], latest[..., None]], -1))
+  before = tf.transpose(recent.observ, [1, 0, *range(2, recent.observ.shape.rank)])
+  timeline = [
+    tf.reshape(tensor, [-1, *next_observ.shape[1:]])
+    for tensor in (before, transitions.observ, next_observ)
+  ]
+  return FrameTable(
+    tf.concat([*timeline, finals], 0), step, tf.concat([step[..., 1:], latest[..., None]], -1)
+  )
 
 
 def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
@@ -128,9 +133,13 @@ def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
   time, num_envs = restarts.shape
   # Time index in the timeline at which the episode of each step began. The
   # timeline starts with the `stack - 1` observations before the rollout.
-  begin = tf.concat([
+  begin = tf.concat(
+    [
       tf.where(begun, 0, stack - 1)[None],
-      tf.where(restarts[:-1], stack - 1 + tf.range(1, time)[:, None], 0)], 0)
+      tf.where(restarts[:-1], stack - 1 + tf.range(1, time)[:, None], 0),
+    ],
+    0,
+  )
   shift = 1
   while shift < time:  # Cumulative maximum over time.
     earlier = tf.pad(begin[:-shift], [[shift, 0], [0, 0]])
@@ -144,5 +153,4 @@ def _where(condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
   """Replaces `tf.where`, which does not support bytes in TensorFlow Lite."""
   if x.dtype != tf.uint8:
     return tf.where(condition, x, y)
-  return tf.cast(tf.where(
-      condition, tf.cast(x, tf.int32), tf.cast(y, tf.int32)), tf.uint8)
+  return tf.cast(tf.where(condition, tf.cast(x, tf.int32), tf.cast(y, tf.int32)), tf.uint8)

@@ -53,14 +53,12 @@ class InGraphBatchEnv:
     self._error: BaseException | None = None
     action = batch_env.action_layout.fields[0]
     self.action_spec = tf.TensorSpec(action.graph_shape, action.graph_dtype)
-    self.packed_spec = tf.TensorSpec(
-        [batch_env.step_layout.num_bytes], tf.uint8)
+    self.packed_spec = tf.TensorSpec([batch_env.step_layout.num_bytes], tf.uint8)
 
   def __len__(self) -> int:
     return len(self.batch_env)
 
-  def step(self, action: tf.Tensor, active: tf.Tensor | None = None
-           ) -> tuple[tf.Tensor, tf.Tensor]:
+  def step(self, action: tf.Tensor, active: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Steps the active environments; resets them where an episode ended.
 
     Args:
@@ -92,10 +90,11 @@ class InGraphBatchEnv:
     Returns:
       Fields of shape [..., B, ...].
     """
-    return StepResult(**{
-        field.name: tensor_bytes.restore(
-            packed[..., field.byte_slice], field.graph_dtype, field.graph_shape)
-        for field in self.batch_env.step_layout.fields})
+    values = {}
+    for field in self.batch_env.step_layout.fields:
+      raw = packed[..., field.byte_slice]
+      values[field.name] = tensor_bytes.restore(raw, field.graph_dtype, field.graph_shape)
+    return StepResult(**values)
 
   def final_observ(self, results: StepResult) -> tf.Tensor:
     """Returns the last observations of the episodes that have ended.
@@ -107,7 +106,7 @@ class InGraphBatchEnv:
       Observations in order of time, of shape [E, ...].
     """
     observ = results.observ
-    sizes = observ.shape[results.reward.shape.rank:]
+    sizes = observ.shape[results.reward.shape.rank :]
     with tf.control_dependencies([observ]):
       final = tf.py_function(self._take_final_observ, [], observ.dtype)
     if not math.prod(sizes):
@@ -126,11 +125,10 @@ class InGraphBatchEnv:
         raise
       raise error from error.__cause__  # The cause names the environment.
 
-  def _step(self, action: tf.Tensor, active: tf.Tensor | None = None
-            ) -> tf.Tensor:
+  def _step(self, action: tf.Tensor, active: tf.Tensor | None = None) -> tf.Tensor:
     try:
-      return _to_tensor(self.batch_env.step_packed(
-          action.numpy(), None if active is None else active.numpy()))
+      mask = None if active is None else active.numpy()
+      return _to_tensor(self.batch_env.step_packed(action.numpy(), mask))
     except BaseException as error:
       self._error = error
       raise RuntimeError("A batched step failed.") from None
@@ -144,9 +142,8 @@ def _to_tensor(data: np.ndarray) -> tf.Tensor:
   """Copies bytes to a tensor; `tf.constant` takes ten times as long."""
   buffer = np.empty(len(data) + _ALIGNMENT, np.uint8)
   start = -buffer.ctypes.data % _ALIGNMENT
-  buffer[start:start + len(data)] = data
-  return tf.experimental.dlpack.from_dlpack(
-      buffer[start:start + len(data)].__dlpack__())
+  buffer[start : start + len(data)] = data
+  return tf.experimental.dlpack.from_dlpack(buffer[start : start + len(data)].__dlpack__())
 
 
 def successors(results: StepResult, final_observ: tf.Tensor) -> tf.Tensor:
@@ -164,7 +161,6 @@ def successors(results: StepResult, final_observ: tf.Tensor) -> tf.Tensor:
     Observations of shape [..., B, ...].
   """
   ended = results.ended
-  if 0 in results.observ.shape[ended.shape.rank:]:
+  if 0 in results.observ.shape[ended.shape.rank :]:
     return results.observ  # Observations are empty.
-  return tf.tensor_scatter_nd_update(
-      results.observ, tf.where(ended), final_observ)
+  return tf.tensor_scatter_nd_update(results.observ, tf.where(ended), final_observ)

@@ -26,9 +26,12 @@ class RolloutSpec(NamedTuple):
   in_place: bool = False  # Whether invalid steps keep their rows.
   room: int = 0  # Maximum number of truncated episodes; for frame stacks only.
 
-  def flatten(self, transitions: types.Transition,
-              state: types.PolicyState = types.NOTHING,
-              next_observ: tf.Tensor | None = None) -> types.Experience:
+  def flatten(
+    self,
+    transitions: types.Transition,
+    state: types.PolicyState = types.NOTHING,
+    next_observ: tf.Tensor | None = None,
+  ) -> types.Experience:
     """Concatenates the steps of all environments, ordered by environment.
 
     Args:
@@ -44,21 +47,16 @@ class RolloutSpec(NamedTuple):
     if not isinstance(state, types.PolicyState):
       state = types.NOTHING  # Batches omit the states of custom algorithms.
     if state.recent:
-      table = frame_stack.index_frames(
-          transitions, state.recent, next_observ, self.room)
-      transitions = transitions._replace(
-          observ=table.step, next_observ=table.successor)
+      table = frame_stack.index_frames(transitions, state.recent, next_observ, self.room)
+      transitions = transitions._replace(observ=table.step, next_observ=table.successor)
     valid = transitions.valid
     next_valid = tf.concat([valid[1:], tf.zeros_like(valid[:1])], 0)
     last = transitions.terminated | transitions.truncated | ~next_valid
     flat, last = tf.nest.map_structure(
-        lambda tensor: tf.reshape(tensor, [-1, *tensor.shape[2:]]),
-        (transitions._replace(final_observ=()), last))
-    num_steps, num_envs = tf.shape(valid)[0], valid.shape[1]
-    env, step = tf.unstack(tf.meshgrid(
-        tf.range(num_envs), tf.range(num_steps), indexing="ij"), num=2)
-    # Rows of `flat`, ordered by environment, then by time.
-    source = tf.reshape(step * num_envs + env, [-1])
+      lambda tensor: tf.reshape(tensor, [-1, *tensor.shape[2:]]),
+      (transitions._replace(final_observ=()), last),
+    )
+    source = _rows_by_env(tf.shape(valid)[0], valid.shape[1])
     if not self.in_place:
       source = tf.boolean_mask(source, tf.gather(flat.valid, source))
     ends = tf.gather(last & flat.valid, source)
@@ -66,20 +64,23 @@ class RolloutSpec(NamedTuple):
     rows = _pad(source, self.rows)
     final_rows = _pad(tf.boolean_mask(source, ends), self.sequences)
     observ, action, reward, terminated, truncated, valid, last = (
-        tf.gather(field, rows) for field in (*flat[:5], flat.valid, last))
+      tf.gather(field, rows) for field in (*flat[:5], flat.valid, last)
+    )
     final_observ = tf.gather(flat.next_observ, final_rows)
     if state.recent:
-      observ, final_observ = (types.FrameIndices(table.frames, index)
-                              for index in (observ, final_observ))
+      observ = types.FrameIndices(table.frames, observ)
+      final_observ = types.FrameIndices(table.frames, final_observ)
     filled = tf.range(self.rows) < tf.shape(source)[0]
+    valid, sequence = filled & valid, _pad(sequence, self.rows)
+    context = _segments(transitions, state.cell) if self.in_place else ()
     return types.Experience(
-        observ, action, reward, terminated, truncated, filled & valid, last,
-        _pad(sequence, self.rows), final_observ,
-        _segments(transitions, state.cell) if self.in_place else ())
+      observ, action, reward, terminated, truncated, valid, last, sequence, final_observ, context
+    )
 
 
-def segments(num_envs: int, length: int, in_place: bool = False,
-             short_episodes: bool = False) -> RolloutSpec:
+def segments(
+  num_envs: int, length: int, in_place: bool = False, short_episodes: bool = False
+) -> RolloutSpec:
   """Returns the spec for segments of `length` steps of every environment.
 
   Args:
@@ -91,8 +92,7 @@ def segments(num_envs: int, length: int, in_place: bool = False,
       Staggered first episodes do not count.
   """
   steps = num_envs * length
-  room = steps if short_episodes else min(
-      steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
+  room = steps if short_episodes else min(steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
   # --8<-- [start:segments]
   rows = gradient_accumulation.padded_rows(steps)
   return RolloutSpec(length, None, rows, rows, in_place, room)
@@ -113,9 +113,11 @@ def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
   # --8<-- [start:episodes]
   quota = shares(num_episodes, num_envs)
   return RolloutSpec(
-      quota[0] * max_length, quota,
-      gradient_accumulation.padded_rows(num_episodes * max_length),
-      gradient_accumulation.padded_rows(num_episodes))
+    quota[0] * max_length,
+    quota,
+    gradient_accumulation.padded_rows(num_episodes * max_length),
+    gradient_accumulation.padded_rows(num_episodes),
+  )
   # --8<-- [end:episodes]
 
 
@@ -126,15 +128,19 @@ def shares(num_episodes: int, num_envs: int) -> tuple[int, ...]:
     num_episodes: Number of episodes of all environments.
     num_envs: Number of environments.
   """
-  return tuple(len(range(index, num_episodes, num_envs))
-               for index in range(num_envs))
+  return tuple(len(range(index, num_episodes, num_envs)) for index in range(num_envs))
 
 
-def _segments(transitions: types.Transition, state: tf.Tensor
-              ) -> types.Segments:
+def _rows_by_env(num_steps: tf.Tensor, num_envs: int) -> tf.Tensor:
+  """Returns the rows of steps [T * B], ordered by environment, then by time."""
+  grid = tf.meshgrid(tf.range(num_envs), tf.range(num_steps), indexing="ij")
+  env, step = tf.unstack(grid, num=2)
+  return tf.reshape(step * num_envs + env, [-1])
+
+
+def _segments(transitions: types.Transition, state: tf.Tensor) -> types.Segments:
   """Returns first steps of episodes, [B, T], and initial recurrent states."""
-  continues = transitions.valid & ~(
-      transitions.terminated | transitions.truncated)
+  continues = transitions.valid & ~(transitions.terminated | transitions.truncated)
   first = tf.concat([tf.zeros_like(continues[:1]), ~continues[:-1]], 0)
   return types.Segments(tf.transpose(first), state)
 

@@ -9,6 +9,8 @@ import tensorflow as tf
 from agents import spaces, types
 from agents.simulation import in_graph_batch_env
 
+_Env = in_graph_batch_env.InGraphBatchEnv
+
 
 class Actor(Protocol):
   """The methods of an algorithm that choose actions."""
@@ -19,8 +21,7 @@ class Actor(Protocol):
   def noise(self, step_counter: tf.Tensor, num_envs: int) -> tf.Tensor:
     """Returns random numbers to sample actions, [B, ...] float32."""
 
-  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
-          ) -> tuple[tf.Tensor, Any]:
+  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None) -> tuple[tf.Tensor, Any]:
     """Returns actions for observations, both [B, ...], and the next state.
 
     Without noise, the actions are the mode of the distribution.
@@ -37,8 +38,9 @@ class Simulation(NamedTuple):
   seconds: dict[str, tf.Tensor]
 
 
-def initial_carry(observ: np.ndarray, step_counter: Any = 0,
-                  state: Any = types.NOTHING) -> types.Carry:
+def initial_carry(
+  observ: np.ndarray, step_counter: Any = 0, state: Any = types.NOTHING
+) -> types.Carry:
   """Returns the carry at the start of episodes.
 
   Args:
@@ -46,12 +48,14 @@ def initial_carry(observ: np.ndarray, step_counter: Any = 0,
     step_counter: Number of batched steps so far; seeds the random numbers.
     state: Result of `Actor.initial_state`.
   """
-  return types.Carry(tf.constant(spaces.as_bytes(np.asarray(observ))),
-                     tf.constant(step_counter, tf.int64), state)
+  return types.Carry(
+    tf.constant(spaces.as_bytes(np.asarray(observ))), tf.constant(step_counter, tf.int64), state
+  )
 
 
-def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
-             carry: types.Carry, num_steps: int, explore: bool) -> Simulation:
+def simulate(
+  env: _Env, actor: Actor, carry: types.Carry, num_steps: int, explore: bool
+) -> Simulation:
   """Steps all environments `num_steps` times.
 
   The loop stores only actions and packed results. The other tensors are
@@ -72,16 +76,22 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   # Draws the noise of all steps before the loop. Between two steps, the draw
   # would take several times as long, because environments evict the CPU caches.
   noise = tf.map_fn(
-      lambda counter: actor.noise(counter, len(env)),
-      carry.step_counter + tf.range(num_steps, dtype=tf.int64),
-      fn_output_signature=tf.float32, parallel_iterations=1)
+    lambda counter: actor.noise(counter, len(env)),
+    carry.step_counter + tf.range(num_steps, dtype=tf.int64),
+    fn_output_signature=tf.float32,
+    parallel_iterations=1,
+  )
   return _loop(env, actor, carry, num_steps, lambda step: noise[step])[0]
 
 
 def simulate_episodes(
-    env: in_graph_batch_env.InGraphBatchEnv, actor: Actor, carry: types.Carry,
-    max_steps: int, explore: bool, episodes_left: tf.Tensor
-    ) -> tuple[Simulation, tf.Tensor]:
+  env: _Env,
+  actor: Actor,
+  carry: types.Carry,
+  max_steps: int,
+  explore: bool,
+  episodes_left: tf.Tensor,
+) -> tuple[Simulation, tf.Tensor]:
   """Steps the environments until each one has played its share of episodes.
 
   An environment that has played its episodes waits at the start of the next
@@ -100,16 +110,21 @@ def simulate_episodes(
     Simulation of up to `max_steps` steps, and the number of episodes that each
     environment has not played yet, [B] int32.
   """
+
   def noise(step: tf.Tensor) -> tf.Tensor | None:
     step_counter = carry.step_counter + tf.cast(step, tf.int64)
     return actor.noise(step_counter, len(env)) if explore else None
+
   return _loop(env, actor, carry, max_steps, noise, episodes_left)
 
 
-def make_transitions(carry: types.Carry, action: tf.Tensor,
-                   results: in_graph_batch_env.StepResult,
-                   final_observ: tf.Tensor, state: Any
-                   ) -> tuple[types.Carry, types.Transition]:
+def make_transitions(
+  carry: types.Carry,
+  action: tf.Tensor,
+  results: in_graph_batch_env.StepResult,
+  final_observ: tf.Tensor,
+  state: Any,
+) -> tuple[types.Carry, types.Transition]:
   """Combines actions and results of T steps.
 
   Args:
@@ -123,10 +138,11 @@ def make_transitions(carry: types.Carry, action: tf.Tensor,
     Carry after the steps, and transitions of shape [T, B, ...].
   """
   observ = tf.concat([carry.observ[None], results.observ], 0)
+  _, reward, terminated, truncated, valid = results
+  next_observ = in_graph_batch_env.successors(results, final_observ)
   transitions = types.Transition(
-      observ[:-1], action, results.reward, results.terminated,
-      results.truncated, in_graph_batch_env.successors(results, final_observ),
-      results.valid, final_observ)
+    observ[:-1], action, reward, terminated, truncated, next_observ, valid, final_observ
+  )
   counter = carry.step_counter + tf.shape(action, tf.int64)[0]
   # The next simulation must begin after this one has taken final observations.
   with tf.control_dependencies([final_observ]):
@@ -144,21 +160,27 @@ def reset_state(state: Any, result: in_graph_batch_env.StepResult) -> Any:
     Structure like `state`.
   """
   continues = result.valid & ~result.ended
+
   def keep(tensor: tf.Tensor) -> tf.Tensor:
     mask = tf.reshape(continues, [-1] + [1] * (tensor.shape.rank - 1))
     return tf.where(mask, tensor, tf.zeros_like(tensor))
+
   return tf.nest.map_structure(keep, state)
 
 
-def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
-          carry: types.Carry, max_steps: int,
-          noise: Callable[[tf.Tensor], tf.Tensor | None],
-          episodes_left: tf.Tensor | None = None) -> tuple[Simulation, Any]:
+def _loop(
+  env: _Env,
+  actor: Actor,
+  carry: types.Carry,
+  max_steps: int,
+  noise: Callable[[tf.Tensor], tf.Tensor | None],
+  episodes_left: tf.Tensor | None = None,
+) -> tuple[Simulation, Any]:
   """Steps `max_steps` times, or until no environment has episodes left."""
   has_quota = episodes_left is not None
-  def body(step: tf.Tensor, observ: tf.Tensor, state: Any,
-           actions: tf.TensorArray, results: tf.TensorArray,
-           seconds: tf.Tensor, left: Any) -> tuple[Any, ...]:
+
+  def body(step: tf.Tensor, observ: tf.Tensor, state: Any, *stored: Any) -> tuple[Any, ...]:
+    actions, results, seconds, left = stored
     step_noise = noise(step)
     # Draws the noise before the policy runs. In parallel, both would take more
     # time, because TensorFlow would wake another thread.
@@ -169,22 +191,22 @@ def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     result = env.unpack(packed)
     if has_quota:
       left -= tf.cast(result.ended | active & ~result.valid, tf.int32)
-    return (step + 1, result.observ, reset_state(state, result),
-            actions.write(step, action), results.write(step, packed),
-            seconds + step_seconds, left)
+    state = reset_state(state, result)
+    actions, results = actions.write(step, action), results.write(step, packed)
+    return step + 1, result.observ, state, actions, results, seconds + step_seconds, left
 
+  specs = env.action_spec, env.packed_spec
+  arrays = [tf.TensorArray(spec.dtype, max_steps, element_shape=spec.shape) for spec in specs]
+  seconds, left = tf.constant(0.0, tf.float64), episodes_left if has_quota else ()
   step, _, state, *arrays, seconds, left = tf.while_loop(
-      lambda step, *carried: (
-          tf.reduce_any(carried[-1] > 0) if has_quota else step < max_steps),
-      body, (0, carry.observ, carry.state, *(
-          tf.TensorArray(spec.dtype, max_steps, element_shape=spec.shape)
-          for spec in (env.action_spec, env.packed_spec)),
-          tf.constant(0.0, tf.float64), episodes_left if has_quota else ()),
-      maximum_iterations=max_steps)
+    lambda step, *carried: tf.reduce_any(carried[-1] > 0) if has_quota else step < max_steps,
+    body,
+    (0, carry.observ, carry.state, *arrays, seconds, left),
+    maximum_iterations=max_steps,
+  )
   action, packed = (
-      array.gather(tf.range(step)) if has_quota else array.stack()
-      for array in arrays)
+    array.gather(tf.range(step)) if has_quota else array.stack() for array in arrays
+  )
   results = env.unpack(packed)
-  carry, transitions = make_transitions(
-      carry, action, results, env.final_observ(results), state)
+  carry, transitions = make_transitions(carry, action, results, env.final_observ(results), state)
   return Simulation(carry, transitions, {"env": seconds}), left

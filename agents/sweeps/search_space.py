@@ -12,8 +12,10 @@ from agents import config as config_lib
 from agents import config_parsing
 
 _MAX_DRAWS = 100  # Maximum number of random configs to test for each value.
-_EXAMPLE = ("algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}, or "
-            "algorithm.minibatch_size: [32, 64, 128]")
+_EXAMPLE = (
+  "algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}, or "
+  "algorithm.minibatch_size: [32, 64, 128]"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,15 +28,12 @@ class _Range:
   step: float | None = None  # Distance between neighboring values.
 
   def __post_init__(self) -> None:
-    if not (math.isfinite(self.low) and math.isfinite(self.high)
-            and self.low < self.high):
-      raise config_lib.ConfigError(
-          "`low` must be below `high`, and both must be finite.")
+    if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+      raise config_lib.ConfigError("`low` must be below `high`, and both must be finite.")
     if self.log and self.low <= 0:
       raise config_lib.ConfigError("With `log`, `low` must be positive.")
     if self.step is not None and (self.log or not self.step > 0):
-      raise config_lib.ConfigError(
-          "`step` must be positive, and can't be combined with `log`.")
+      raise config_lib.ConfigError("`step` must be positive, and can't be combined with `log`.")
 
 
 class _Dimension(NamedTuple):
@@ -64,8 +63,7 @@ class SearchSpace:
       self.data = config_parsing.parse(text)
       if not (isinstance(self.data, dict) and self.data):
         raise config_lib.ConfigError(f"expected lines such as {_EXAMPLE}.")
-      self._dimensions = {
-          key: _dimension(key, data) for key, data in self.data.items()}
+      self._dimensions = {key: _dimension(key, data) for key, data in self.data.items()}
     except config_lib.ConfigError as error:
       raise config_lib.ConfigError(f"{source}: {error}") from None
 
@@ -78,8 +76,7 @@ class SearchSpace:
     Returns:
       Suggested values by dotted key.
     """
-    return {key: dimension.suggest(trial)
-            for key, dimension in self._dimensions.items()}
+    return {key: dimension.suggest(trial) for key, dimension in self._dimensions.items()}
 
   def check(self, build: Callable[[dict[str, Any]], Any]) -> None:
     """Checks that each choice and bound is part of at least one valid config.
@@ -92,8 +89,7 @@ class SearchSpace:
     """
     for key, dimension in self._dimensions.items():
       for example in dimension.examples:
-        study = optuna.create_study(
-            sampler=optuna.samplers.RandomSampler(seed=0))
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         for _ in range(_MAX_DRAWS):
           study.enqueue_trial({key: _stored(example)})
           try:
@@ -102,8 +98,7 @@ class SearchSpace:
           except config_lib.ConfigError as error:
             reason = error
         else:
-          raise config_lib.ConfigError(
-              f"{self._source}: {key}: {example!r} is invalid: {reason}")
+          raise config_lib.ConfigError(f"{self._source}: {key}: {example!r} is invalid: {reason}")
 
 
 def _dimension(key: Any, data: Any) -> _Dimension:
@@ -112,24 +107,25 @@ def _dimension(key: Any, data: Any) -> _Dimension:
     raise config_lib.ConfigError("seed: every trial uses a different seed.")
   if isinstance(data, dict):
     value_range = config_parsing.convert(_Range, data, key)
-    if all(isinstance(data[name], int)
-           for name in ("low", "high", "step") if name in data):
+    if all(isinstance(data[name], int) for name in ("low", "high", "step") if name in data):
       low, high, step = data["low"], data["high"], data.get("step", 1)
-      return _Dimension([low, high], lambda trial: trial.suggest_int(
-          key, low, high, log=value_range.log, step=step))
-    return _Dimension([value_range.low, value_range.high], lambda trial: (
-        trial.suggest_float(
-            key, value_range.low, value_range.high, log=value_range.log,
-            step=value_range.step)))
+      return _Dimension(
+        [low, high], lambda trial: trial.suggest_int(key, low, high, log=value_range.log, step=step)
+      )
+    return _Dimension(
+      [value_range.low, value_range.high],
+      lambda trial: trial.suggest_float(
+        key, value_range.low, value_range.high, log=value_range.log, step=value_range.step
+      ),
+    )
   if not isinstance(data, list):
     raise config_lib.ConfigError(
-        f"{key}: expected a range or choices, such as {_EXAMPLE}. Received: "
-        f"{data!r}.")
+      f"{key}: expected a range or choices, such as {_EXAMPLE}. Received: {data!r}."
+    )
   if not data:
     raise config_lib.ConfigError(f"{key}: the list of choices is empty.")
   values = {_stored(value): value for value in data}
-  return _Dimension(data, lambda trial: values[
-      trial.suggest_categorical(key, list(values))])
+  return _Dimension(data, lambda trial: values[trial.suggest_categorical(key, list(values))])
 
 
 def _stored(value: Any) -> Any:

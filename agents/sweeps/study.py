@@ -38,47 +38,55 @@ class Study:
       name and other settings.
   """
 
-  def __init__(self, storage: str, name: str, about: dict[str, Any],
-               num_evaluations: int) -> None:
+  def __init__(self, storage: str, name: str, about: dict[str, Any], num_evaluations: int) -> None:
     for attempt in range(1, _MAX_ATTEMPTS + 1):
       try:
         self._storage = _open_storage(storage)
         self._study = optuna.create_study(
-            storage=self._storage, study_name=name, direction="maximize",
-            sampler=optuna.samplers.TPESampler(), load_if_exists=True,
-            pruner=optuna.pruners.MedianPruner(
-                n_warmup_steps=num_evaluations // 4))
+          storage=self._storage,
+          study_name=name,
+          direction="maximize",
+          sampler=optuna.samplers.TPESampler(),
+          load_if_exists=True,
+          pruner=optuna.pruners.MedianPruner(n_warmup_steps=num_evaluations // 4),
+        )
         break
       except Exception as error:  # The class depends on the database driver.
         if attempt == _MAX_ATTEMPTS:
-          raise config_lib.ConfigError(
-              f"--storage {storage} can't be used: {error}") from error
+          raise config_lib.ConfigError(f"--storage {storage} can't be used: {error}") from error
         time.sleep(1)  # Another process may be creating the tables.
     self._with_heartbeat: set[int] = set()
     before = self._study.user_attrs.get("about", about)
-    if differing := [key for key, value in about.items()
-                     if before.get(key, value) != value]:
+    if differing := [key for key, value in about.items() if before.get(key, value) != value]:
       raise config_lib.ConfigError(
-          f"the study {name} in {storage} began with a different "
-          f"{', '.join(differing)}. Use the same value, or another --study.")
+        f"the study {name} in {storage} began with a different "
+        f"{', '.join(differing)}. Use the same value, or another --study."
+      )
     self._study.set_user_attr("about", about)
 
   @property
   def ended(self) -> list[optuna.trial.FrozenTrial]:
     """Complete, pruned and failed trials; interrupted trials are excluded."""
-    return [trial for trial in self._study.get_trials(deepcopy=False)
-            if trial.state in (_TrialState.COMPLETE, _TrialState.PRUNED)
-            or (trial.state == _TrialState.FAIL and "why" in trial.user_attrs)]
+    return [
+      trial
+      for trial in self._study.get_trials(deepcopy=False)
+      if trial.state in (_TrialState.COMPLETE, _TrialState.PRUNED)
+      or (trial.state == _TrialState.FAIL and "why" in trial.user_attrs)
+    ]
 
   @property
   def best(self) -> list[optuna.trial.FrozenTrial]:
     """Complete trials, the best one first."""
-    return sorted(self._in_state(_TrialState.COMPLETE),
-                  key=lambda trial: -trial.values[0])
+    return sorted(self._in_state(_TrialState.COMPLETE), key=lambda trial: -trial.values[0])
 
-  def run(self, run_trial: Callable[[optuna.Trial], float], num_trials: int,
-          num_parallel: int, stop: Callable[[], bool],
-          report: Callable[[optuna.trial.FrozenTrial], None]) -> None:
+  def run(
+    self,
+    run_trial: Callable[[optuna.Trial], float],
+    num_trials: int,
+    num_parallel: int,
+    stop: Callable[[], bool],
+    report: Callable[[optuna.trial.FrozenTrial], None],
+  ) -> None:
     """Runs trials until the study has `num_trials` ended trials.
 
     Trials of other processes and of earlier calls count, too.
@@ -96,7 +104,7 @@ class Study:
     failures: list[Exception] = []  # Errors of consecutive failed trials.
     errors: list[Exception] = []  # Optuna's threads may drop exceptions.
 
-    def run_and_record_errors(trial: optuna.Trial) -> float:
+    def run_recorded(trial: optuna.Trial) -> float:
       try:
         return run_trial(trial)
       except (trial_runner.TrialInterrupted, optuna.TrialPruned):
@@ -113,22 +121,20 @@ class Study:
         _resume_later(study, trial)
       else:
         report(trial)
-      if (stop() or len(failures) >= _MAX_FAILURES
-          or self._num_missing(num_trials) <= 0):
+      if stop() or len(failures) >= _MAX_FAILURES or self._num_missing(num_trials) <= 0:
         study.stop()
 
+    caught = trial_runner.TrialFailed, trial_runner.TrialInterrupted
     while not stop() and len(self.ended) < num_trials:
       self._enqueue_stale_trials()
       if (num_missing := self._num_missing(num_trials)) > 0:
         self._study.optimize(
-            run_and_record_errors, n_trials=num_missing, n_jobs=num_parallel,
-            catch=(trial_runner.TrialFailed, trial_runner.TrialInterrupted),
-            callbacks=[after_trial])
+          run_recorded, num_missing, n_jobs=num_parallel, catch=caught, callbacks=[after_trial]
+        )
         if errors:
           raise errors[0]
       else:
-        # Other processes run the last trials. If they die, this process resumes
-        # the trials.
+        # If the processes that run the last trials die, this one resumes them.
         time.sleep(1)
       if len(failures) >= _MAX_FAILURES:
         raise failures[-1]
@@ -147,8 +153,7 @@ class Study:
 
   def _num_missing(self, num_trials: int) -> int:
     """Returns the number of trials that have neither ended nor started."""
-    return num_trials - len(self.ended) - len(
-        self._in_state(_TrialState.RUNNING))
+    return num_trials - len(self.ended) - len(self._in_state(_TrialState.RUNNING))
 
   def _in_state(self, state: _TrialState) -> list[optuna.trial.FrozenTrial]:
     return self._study.get_trials(deepcopy=False, states=(state,))
@@ -156,8 +161,7 @@ class Study:
 
 def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
   """Enqueues a new trial that continues the run of an interrupted trial."""
-  study.enqueue_trial(
-      trial.params, {"number": trial_runner.first_number(trial)})
+  study.enqueue_trial(trial.params, {"number": trial_runner.first_number(trial)})
 
 
 def _open_storage(url: str) -> optuna.storages.RDBStorage:
@@ -167,9 +171,12 @@ def _open_storage(url: str) -> optuna.storages.RDBStorage:
   # SQLite serializes the writes of threads and processes.
   engine_kwargs = {"connect_args": {"timeout": 60, "isolation_level": None}}
   storage = optuna.storages.RDBStorage(
-      url, engine_kwargs=engine_kwargs if sqlite else None,
-      heartbeat_interval=_HEARTBEAT_SECONDS, grace_period=_GRACE_SECONDS,
-      heartbeat_stale_trial_callback=_resume_later)
+    url,
+    engine_kwargs=engine_kwargs if sqlite else None,
+    heartbeat_interval=_HEARTBEAT_SECONDS,
+    grace_period=_GRACE_SECONDS,
+    heartbeat_stale_trial_callback=_resume_later,
+  )
   if sqlite:
     # Two processes must not start the same waiting trial. Other databases lock
     # the row that a transaction reads and updates. For SQLite, Python would
@@ -177,6 +184,6 @@ def _open_storage(url: str) -> optuna.storages.RDBStorage:
     # disables this, and the listener starts each transaction before the first
     # read.
     sqlalchemy.event.listen(
-        storage.engine, "begin",
-        lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+      storage.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE")
+    )
   return storage

@@ -50,12 +50,18 @@ class TrialRunner:
   stop: Callable[[], bool]  # Returns whether the sweep is interrupted.
 
   def __post_init__(self) -> None:
-    cores = (sorted(os.sched_getaffinity(0))
-             if hasattr(os, "sched_getaffinity") else range(pool.num_cores()))
+    cores = (
+      sorted(os.sched_getaffinity(0))
+      if hasattr(os, "sched_getaffinity")
+      else range(pool.num_cores())
+    )
     # Free cores. Trials in other threads take and return cores; `pop` and
     # `append` are thread-safe.
-    self._cores = ["all"] if self.num_parallel == 1 else [
-        str(cores[index % len(cores)]) for index in range(self.num_parallel)]
+    self._cores = (
+      ["all"]
+      if self.num_parallel == 1
+      else [str(cores[index % len(cores)]) for index in range(self.num_parallel)]
+    )
 
   def __call__(self, trial: optuna.Trial) -> float:
     """Runs a trial until the budget of the run is used up.
@@ -111,23 +117,36 @@ class TrialRunner:
     lines = output.read_text(errors="replace").splitlines()[-20:]
     raise TrialFailed("\n".join([f"Trial {trial.number} {reason}:", *lines]))
 
-  def _run_process(self, monitor: _Monitor, core: str, arguments: list[str],
-                   output: pathlib.Path) -> int:
+  def _run_process(
+    self, monitor: _Monitor, core: str, arguments: list[str], output: pathlib.Path
+  ) -> int:
     """Trains in a process until it ends, and returns its exit code."""
     if self.stop():
       raise TrialInterrupted
-    command = [sys.executable, "-m", "agents.sweeps.trial_launcher", core,
-               sys.executable, "-m", "agents", "train",
-               *([] if core == "all" else ["--no-env-processes"])]
+    command = [
+      sys.executable,
+      "-m",
+      "agents.sweeps.trial_launcher",
+      core,
+      sys.executable,
+      "-m",
+      "agents",
+      "train",
+      *([] if core == "all" else ["--no-env-processes"]),
+    ]
     if runs := run_folder.with_config(monitor.folder, monitor.config):
       command += ["--resume", str(runs[0].path)]
     else:
       command += ["--logdir", str(monitor.folder), *arguments]
     with open(output, "ab") as file:
       process = subprocess.Popen(
-          command, stdout=file, stderr=subprocess.STDOUT,
-          # In a new session, the process does not receive Ctrl-C.
-          stdin=subprocess.DEVNULL, start_new_session=True)
+        command,
+        stdout=file,
+        stderr=subprocess.STDOUT,
+        # In a new session, the process does not receive Ctrl-C.
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+      )
     try:
       code = None
       while code is None:

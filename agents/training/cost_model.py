@@ -13,8 +13,7 @@ _FLOPS = 150e9
 _CONVOLUTIONS = {"nature": (1300, 512), "impala": (8500, 256)}
 
 
-def is_gpu_faster(config: config_lib.Config, space: gymnasium.Space, rows: int
-             ) -> bool:
+def is_gpu_faster(config: config_lib.Config, space: gymnasium.Space, rows: int) -> bool:
   """Returns whether an update on a GPU is more than twice as fast as on a CPU.
 
   The model assumes that each start of a GPU kernel takes about 5 us, that a
@@ -33,8 +32,7 @@ def is_gpu_faster(config: config_lib.Config, space: gymnasium.Space, rows: int
   epochs = config.algorithm.update_epochs
   estimates = epochs if config.algorithm.recompute_advantages else 1
   cpu = epochs * 6 * _multiplications(config, space) * rows / _FLOPS
-  gpu = 5e-6 * (
-      150 * epochs * _num_minibatches(config, rows) + 3 * rows * estimates)
+  gpu = 5e-6 * (150 * epochs * _num_minibatches(config, rows) + 3 * rows * estimates)
   return cpu > 2 * gpu
 
 
@@ -46,15 +44,17 @@ def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:
   per_pixel, units = _CONVOLUTIONS[network.conv]
   torso = pixels * per_pixel
   size = len(images) * units + network.frame_stack * sum(
-      gymnasium.spaces.flatdim(leaf.space)
-      for leaf in leaves if not leaf.is_image)
+    gymnasium.spaces.flatdim(leaf.space) for leaf in leaves if not leaf.is_image
+  )
   if network.recurrent:
     gates = {"gru": 3, "lstm": 4}[network.recurrent]
     torso += gates * network.recurrent_units * (size + network.recurrent_units)
     size = network.recurrent_units
   return torso * (1 if network.share_core else 2) + sum(
-      before * units for layers in (network.policy_layers, network.value_layers)
-      for before, units in zip((size, *layers), layers))
+    before * units
+    for layers in (network.policy_layers, network.value_layers)
+    for before, units in zip((size, *layers), layers)
+  )
 
 
 def _num_minibatches(config: config_lib.Config, rows: int) -> int:

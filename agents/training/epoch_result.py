@@ -64,15 +64,18 @@ class Statistics:
       Number of episodes, and statistics. Without any episode, the statistics
       are None.
     """
+
     def apply(function: Callable[[list], Any], values: list) -> float | None:
       return float(function(values)) if values else None
+
     return {
-        "episodes": len(self.scores),
-        "return_mean": apply(np.mean, self.scores),
-        "return_std": apply(np.std, self.scores),
-        "return_min": apply(np.min, self.scores),
-        "return_max": apply(np.max, self.scores),
-        "length_mean": apply(np.mean, self.lengths)}
+      "episodes": len(self.scores),
+      "return_mean": apply(np.mean, self.scores),
+      "return_std": apply(np.std, self.scores),
+      "return_min": apply(np.min, self.scores),
+      "return_max": apply(np.max, self.scores),
+      "length_mean": apply(np.mean, self.lengths),
+    }
 
   def mean_reward_parts(self) -> dict[str, float]:
     """Returns the mean of each reward part over the episodes.
@@ -81,6 +84,9 @@ class Statistics:
       Means by name of the reward part, without the prefix "reward_".
     """
     names = sorted(set().union(*self.reward_parts))
-    return {name.removeprefix("reward_"): float(np.mean(
-        [parts.get(name, 0.0) for parts in self.reward_parts]))
-            for name in names}
+    return {
+      name.removeprefix("reward_"): float(
+        np.mean([parts.get(name, 0.0) for parts in self.reward_parts])
+      )
+      for name in names
+    }

@@ -29,8 +29,7 @@ from agents.training.monitoring import (
 from agents.training.run_folder import checkpoint, provenance, run_folder
 
 # Returns a context manager; the argument is a function that saves a checkpoint.
-SaveOnTimeout = Callable[
-    [Callable[[], None]], contextlib.AbstractContextManager]
+SaveOnTimeout = Callable[[Callable[[], None]], contextlib.AbstractContextManager]
 
 _MAX_FALLBACKS = 3  # Maximum number of fallbacks to the same checkpoint.
 _FORECAST_EPOCH = 3  # The first forecast follows this epoch.
@@ -55,10 +54,14 @@ class Loop:
   The attribute `step` is the number of steps of all environments so far.
   """
 
-  def __init__(self, trainer: trainer_lib.Trainer,
-               folder: run_folder.RunFolder, stop: Callable[[], bool],
-               video_variables: dict[str, str] | None = None,
-               save_on_timeout: SaveOnTimeout = contextlib.nullcontext) -> None:
+  def __init__(
+    self,
+    trainer: trainer_lib.Trainer,
+    folder: run_folder.RunFolder,
+    stop: Callable[[], bool],
+    video_variables: dict[str, str] | None = None,
+    save_on_timeout: SaveOnTimeout = contextlib.nullcontext,
+  ) -> None:
     self.step = 0
     self._trainer = trainer
     self._folder = folder
@@ -67,29 +70,35 @@ class Loop:
     self._stop = stop
     self._save_on_timeout = save_on_timeout
     last = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
-    self._schedule = schedule_lib.Schedule(self._config.steps, {
+    self._schedule = schedule_lib.Schedule(
+      self._config.steps,
+      {
         **{name: self._config.every(name) for name in last},
-        "video_every": self._config.video_every}, {**last, "video_every": 0})
+        "video_every": self._config.video_every,
+      },
+      {**last, "video_every": 0},
+    )
     self._statistics = epoch_result.Statistics()
     env = trainer.train_env.batch_env
     self._failures = env.failure_budget
     self._restarts = 0  # Replaced environments and workers, across resumes.
     self._recent_episodes = recent_episodes.RecentEpisodes()
-    self._video_recorder = training_videos.VideoRecorder(
-        folder, video_variables or {})
-    self._warnings = training_warnings.TrainingWarnings(self._config, any(
+    self._video_recorder = training_videos.VideoRecorder(folder, video_variables or {})
+    self._warnings = training_warnings.TrainingWarnings(
+      self._config,
+      any(
         isinstance(leaf.space, gymnasium.spaces.Box)
-        for leaf in spaces.leaves(env.action_space, is_action=True)))
+        for leaf in spaces.leaves(env.action_space, is_action=True)
+      ),
+    )
     self._best_score: float | None = None  # Best mean return of an evaluation.
     self._num_fallbacks = 0  # Fallbacks since the latest checkpoint.
-    self._remaining_time = remaining_time.RemainingTime(
-        self._config, self._schedule)
+    self._remaining_time = remaining_time.RemainingTime(self._config, self._schedule)
 
   @property
   def complete(self) -> bool:
     """Whether the budget is used up and the final policy is evaluated."""
-    return checkpoint.complete(
-        self.step, self._schedule.last, self._config.steps)
+    return checkpoint.complete(self.step, self._schedule.last, self._config.steps)
 
   def start(self) -> None:
     """Begins a new run.
@@ -143,12 +152,19 @@ class Loop:
 
   def metadata(self) -> dict[str, Any]:
     """Returns the metadata of a checkpoint of the current state."""
-    return dataclasses.asdict(checkpoint.Metadata(
-        self.step, self._schedule.last, **dataclasses.asdict(self._statistics),
-        health=self._warnings.state, files=self._metrics.lengths(),
+    return dataclasses.asdict(
+      checkpoint.Metadata(
+        self.step,
+        self._schedule.last,
+        **dataclasses.asdict(self._statistics),
+        health=self._warnings.state,
+        files=self._metrics.lengths(),
         seconds=self._seconds,
-        restarts=self._restarts, config=self._settings,
-        best_score=self._best_score))
+        restarts=self._restarts,
+        config=self._settings,
+        best_score=self._best_score,
+      )
+    )
 
   def _train(self) -> None:
     """Repeats epochs until the budget is used up or `stop` returns true."""
@@ -159,8 +175,7 @@ class Loop:
       if self._schedule.is_due("eval_every", self.step):
         self._evaluate(epoch)
       self._advance_videos()
-      if (self._schedule.is_due("checkpoint_every", self.step)
-          and not self._stop()):
+      if self._schedule.is_due("checkpoint_every", self.step) and not self._stop():
         self._schedule.last["checkpoint_every"] = self.step
         self._save()
       if self._stop() or self.step >= self._config.steps:
@@ -169,8 +184,7 @@ class Loop:
       if not (self._remaining_time.epochs or self._config.eager):
         progress.say("Compiling the graph; the first update follows.")
       start = time.monotonic()
-      with self._save_on_timeout(
-          functools.partial(self._save, self._trainer.capture())):
+      with self._save_on_timeout(functools.partial(self._save, self._trainer.capture())):
         epoch = self._trainer.epoch(self.step / self._config.steps)
       if epoch is None:
         self._record_failures()
@@ -197,17 +211,26 @@ class Loop:
       self._time_usage.add(epoch.steps, epoch.seconds, epoch.busy_seconds)
     remaining = self._remaining_time.seconds(self.step)
     if remaining and self._remaining_time.epochs == _FORECAST_EPOCH:
-      progress.say(f"forecast  about {progress.duration(remaining)} from now, "
-                   "including evaluations")
+      progress.say(
+        f"forecast  about {progress.duration(remaining)} from now, including evaluations"
+      )
 
   def _report(self, epoch: epoch_result.Epoch) -> None:
     """Writes a row about training since the previous report."""
     time_shares = self._time_usage.row()
     self._time_usage = time_usage.TimeUsage()
     warnings = self._warnings.examine(epoch.metrics)
-    self._write(metrics_row.training_row(
-        self.step, self._seconds, self._statistics, epoch.metrics, time_shares,
-        warnings, self._restarts))
+    self._write(
+      metrics_row.training_row(
+        self.step,
+        self._seconds,
+        self._statistics,
+        epoch.metrics,
+        time_shares,
+        warnings,
+        self._restarts,
+      )
+    )
     for warning in warnings:
       progress.warn(f"step {self.step:,}: {warning}")
     if warnings:  # Joins the texts: TensorBoard keeps only one text per step.
@@ -225,8 +248,7 @@ class Loop:
     if result:
       self._schedule.last["eval_every"] = self.step
       self._remaining_time.add_evaluation(time.monotonic() - start)
-      row = metrics_row.evaluation_row(
-          self.step, self._seconds, epoch_result.Statistics(*result))
+      row = metrics_row.evaluation_row(self.step, self._seconds, epoch_result.Statistics(*result))
       self._write(row)
       self._save_best(row.fields["return_mean"])
       if self._config.histograms and epoch:
@@ -239,8 +261,7 @@ class Loop:
   def _write(self, row: metrics_row.MetricsRow) -> None:
     """Writes a row to `metrics.jsonl`, TensorBoard and the terminal."""
     self._metrics.write(row)
-    self._progress.report(
-        row.fields, self._remaining_time.seconds(self.step))
+    self._progress.report(row.fields, self._remaining_time.seconds(self.step))
 
   def _advance_videos(self) -> bool:
     """Writes a finished video and starts one that is due.
@@ -252,8 +273,11 @@ class Loop:
       step, gif = finished
       self._metrics.write_video("films/training", gif, step)
     last_episode = self._recent_episodes.last
-    if (self._schedule.is_due("video_every", self.step) and last_episode
-        and not self._video_recorder.busy):
+    if (
+      self._schedule.is_due("video_every", self.step)
+      and last_episode
+      and not self._video_recorder.busy
+    ):
       self._video_recorder.start(last_episode)
       self._schedule.last["video_every"] = self.step
     return bool(finished)
@@ -272,8 +296,7 @@ class Loop:
       # this checkpoint, resuming would remove the videos from TensorBoard.
       self._save()
 
-  def _save(self, state: Callable[[], dict[str, np.ndarray]] | None = None
-            ) -> None:
+  def _save(self, state: Callable[[], dict[str, np.ndarray]] | None = None) -> None:
     """Writes a checkpoint.
 
     Args:
@@ -283,26 +306,35 @@ class Loop:
     arrays = (state or self._trainer.capture())()
     self._metrics.sync()
     checkpoint.save(
-        self._folder.checkpoints, self.step,
-        {**arrays, **self._recent_episodes.arrays()}, self.metadata())
+      self._folder.checkpoints,
+      self.step,
+      {**arrays, **self._recent_episodes.arrays()},
+      self.metadata(),
+    )
 
   def _save_best(self, score: float) -> None:
     """Writes the policy if its evaluation is the best one so far."""
     if self._best_score is None or score > self._best_score:
       self._best_score = score
-      checkpoint.save_best(self._folder.checkpoints, self.step, {
-          name: array for name, array in self._trainer.state().items()
-          if name.startswith("variable/")})
+      checkpoint.save_best(
+        self._folder.checkpoints,
+        self.step,
+        {
+          name: array
+          for name, array in self._trainer.state().items()
+          if name.startswith("variable/")
+        },
+      )
 
   def _load(self) -> None:
     """Loads the newest checkpoint that is not damaged."""
-    arrays, data = checkpoint.load(
-        checkpoint.newest_readable(self._folder.checkpoints))
+    arrays, data = checkpoint.load(checkpoint.newest_readable(self._folder.checkpoints))
     try:
       metadata = config_parsing.convert(checkpoint.Metadata, data, "metadata")
       self._trainer.load(arrays)
       self._statistics = epoch_result.Statistics(
-          metadata.scores, metadata.lengths, metadata.reward_parts)
+        metadata.scores, metadata.lengths, metadata.reward_parts
+      )
       self.step = metadata.step
       self._start_time = time.monotonic() - metadata.seconds
       self._schedule.last |= metadata.done
@@ -311,26 +343,29 @@ class Loop:
       self._best_score = metadata.best_score
       self._recent_episodes.load(arrays)
       # Extensions change the budget as intended.
-      budget = {name: self._settings[name] for name in (
-          "steps", "extended_from")}
+      budget = {name: self._settings[name] for name in ("steps", "extended_from")}
       changed = provenance.differences(
-          config_lib.without_removed(metadata.config or self._settings)
-          | budget, self._settings)
+        config_lib.without_removed(metadata.config or self._settings) | budget, self._settings
+      )
     except KeyError as error:
       raise config_lib.ConfigError(
-          f"The checkpoint lacks {error}; another version of this program "
-          "wrote it.") from error
-    except (ValueError, TypeError, AttributeError, IndexError, MemoryError,
-            ArithmeticError, tf.errors.OpError) as error:
+        f"The checkpoint lacks {error}; another version of this program wrote it."
+      ) from error
+    except (
+      ValueError,
+      TypeError,
+      AttributeError,
+      IndexError,
+      MemoryError,
+      ArithmeticError,
+      tf.errors.OpError,
+    ) as error:
       if isinstance(error.__cause__, errors.EnvironmentsError):
         raise  # An environment failed while its episode was replayed.
-      raise config_lib.ConfigError(
-          f"config.yaml and checkpoint do not fit: {error}") from error
+      raise config_lib.ConfigError(f"config.yaml and checkpoint do not fit: {error}") from error
     if changed:
-      progress.note("Settings that differ from those of the checkpoint: "
-                    f"{', '.join(changed)}.")
-    self._metrics = metrics_writer.MetricsWriter(
-        self._folder.path, metadata.files)
+      progress.note(f"Settings that differ from those of the checkpoint: {', '.join(changed)}.")
+    self._metrics = metrics_writer.MetricsWriter(self._folder.path, metadata.files)
 
   def _fall_back(self, error: errors.TrainingDiverged) -> None:
     """Loads the newest checkpoint, and changes the random numbers.
@@ -351,7 +386,7 @@ class Loop:
       # "from None" removes the cause. If the cause were a failure of
       # environments, `run` would save the state that diverged.
       raise errors.TrainingDiverged(
-          f"{error} The last checkpoint cannot be loaded: {load_error}"
+        f"{error} The last checkpoint cannot be loaded: {load_error}"
       ) from None
     # `_load` has reset time and restarts to their values in the checkpoint, but
     # time and restarts after the checkpoint still count.
@@ -359,8 +394,9 @@ class Loop:
     self._trainer.change_random_numbers(self._num_fallbacks)
     self._time_usage = time_usage.TimeUsage()
     progress.warn(
-        f"{error} Training continues from the checkpoint of step "
-        f"{self.step:,}, with other random numbers.")
+      f"{error} Training continues from the checkpoint of step "
+      f"{self.step:,}, with other random numbers."
+    )
 
   @contextlib.contextmanager
   def _record_fatal_failures(self, save: bool = False) -> Iterator[None]:
@@ -381,8 +417,7 @@ class Loop:
       try:
         self._record_failures()
         if not isinstance(error, errors.MachineLost) and not self._stop():
-          crash_folder.save_fatal(
-              self._folder, self._failures, self.step, error)
+          crash_folder.save_fatal(self._folder, self._failures, self.step, error)
       finally:
         if save:
           self._save()
@@ -391,7 +426,6 @@ class Loop:
 
   def _record_failures(self) -> None:
     """Records and prints which environments and workers were replaced."""
-    for line in crash_folder.save_survived(
-        self._folder, self._failures, self.step):
+    for line in crash_folder.save_survived(self._folder, self._failures, self.step):
       self._restarts += 1
       progress.warn(line)

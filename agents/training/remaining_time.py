@@ -32,8 +32,7 @@ class RemainingTime:
   The attribute `epochs` is the number of epochs so far.
   """
 
-  def __init__(self, config: config_lib.Config,
-               schedule: schedule_lib.Schedule) -> None:
+  def __init__(self, config: config_lib.Config, schedule: schedule_lib.Schedule) -> None:
     self.epochs = 0
     self._config = config
     self._schedule = schedule
@@ -56,8 +55,7 @@ class RemainingTime:
     if self.epochs == 2:
       self._compilation = max(0.0, self._compilation - seconds)
     self._steps += epoch.steps
-    self._collecting += sum(
-        epoch.seconds[part] for part in ("stepping", "crossing", "inference"))
+    self._collecting += sum(epoch.seconds[part] for part in ("stepping", "crossing", "inference"))
 
   def add_evaluation(self, seconds: float) -> None:
     """Adds an evaluation that has just ended.
@@ -78,9 +76,9 @@ class RemainingTime:
     training = time.monotonic() - self._start - sum(self._evaluations)
     steps = max(0, self._schedule.budget - step)
     num_evaluations = self._schedule.num_remaining(
-        "eval_every", step, self._steps / (self.epochs - 1))
-    return (steps * training / self._steps
-            + self._evaluation_seconds(num_evaluations))
+      "eval_every", step, self._steps / (self.epochs - 1)
+    )
+    return steps * training / self._steps + self._evaluation_seconds(num_evaluations)
 
   def _evaluation_seconds(self, number: int) -> float:
     """Returns the expected seconds of a number of further evaluations."""
@@ -88,13 +86,12 @@ class RemainingTime:
     if self._evaluations:
       first, *others = self._evaluations
       return number * statistics.mean(
-          others[-_NUM_RECENT:] or [max(first / 2, first - compilation)])
+        others[-_NUM_RECENT:] or [max(first / 2, first - compilation)]
+      )
     # Before the first evaluation, steps of training provide an estimate.
     step_seconds = self._collecting / self._steps
-    batched = min(
-        _SECONDS_PER_BATCHED_STEP, step_seconds * self._config.num_envs)
-    length = min(
-        make.stated_length(self._config.env) or _MAX_LENGTH, _MAX_LENGTH)
+    batched = min(_SECONDS_PER_BATCHED_STEP, step_seconds * self._config.num_envs)
+    length = min(make.stated_length(self._config.env) or _MAX_LENGTH, _MAX_LENGTH)
     return number and compilation + number * length * (
-        batched + self._config.eval_episodes * (
-            step_seconds - batched / self._config.num_envs))
+      batched + self._config.eval_episodes * (step_seconds - batched / self._config.num_envs)
+    )

@@ -26,8 +26,11 @@ class Schedule:
       step: Environment steps so far.
     """
     interval, last = self.intervals[name], self.last[name]
-    return interval is not None and step > last and (
-        step >= self.budget or step // interval > last // interval)
+    return (
+      interval is not None
+      and step > last
+      and (step >= self.budget or step // interval > last // interval)
+    )
 
   def num_remaining(self, name: str, step: int, epoch_steps: float) -> int:
     """Returns how often an action will take place, including one that is due.

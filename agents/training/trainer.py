@@ -9,15 +9,10 @@ import tensorflow as tf
 from agents import errors, spaces, types
 from agents.environments.data import episode_data
 from agents.simulation import evaluator as evaluator_lib
-from agents.simulation import (
-  frame_stack,
-  in_graph_batch_env,
-  rollout_to_batch,
-  simulate,
-)
+from agents.simulation import frame_stack, in_graph_batch_env, rollout_to_batch, simulate
 from agents.training import epoch_result
 
-_MAX_STEPS = 2 ** 40  # More batched steps than any run takes.
+_MAX_STEPS = 2**40  # More batched steps than any run takes.
 # Prefixes of array names in a checkpoint.
 _PREFIXES = ("clock", "episodes/", "variable/", "recorded/", "state/")
 _NO_VALID_STEP = "All steps of all environments in this epoch have failed."
@@ -40,8 +35,9 @@ class Algorithm(simulate.Actor, Protocol):
       values: New values by name, for all names in `variables`.
     """
 
-  def learn(self, batch: types.Experience, step_counter: tf.Tensor,
-            progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+  def learn(
+    self, batch: types.Experience, step_counter: tf.Tensor, progress: tf.Tensor
+  ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Learns from a batch of steps.
 
     Args:
@@ -69,10 +65,13 @@ class Trainer:
     rollout_spec: Size and layout of the batch of one update.
   """
 
-  def __init__(self, algorithm: Algorithm,
-               train_env: in_graph_batch_env.InGraphBatchEnv,
-               evaluator: evaluator_lib.Evaluator | Any,
-               rollout_spec: rollout_to_batch.RolloutSpec) -> None:
+  def __init__(
+    self,
+    algorithm: Algorithm,
+    train_env: in_graph_batch_env.InGraphBatchEnv,
+    evaluator: evaluator_lib.Evaluator | Any,
+    rollout_spec: rollout_to_batch.RolloutSpec,
+  ) -> None:
     self.algorithm = algorithm
     self.train_env = train_env
     self.rollout_spec = rollout_spec
@@ -82,9 +81,9 @@ class Trainer:
     self._episodes: episode_data.EpisodeState | None = None
 
   @tf.function(autograph=False)
-  def train_epoch(self, carry: types.Carry, progress: tf.Tensor) -> tuple[
-      types.Carry, dict[str, tf.Tensor], epoch_result.Samples,
-      dict[str, tf.Tensor]]:
+  def train_epoch(
+    self, carry: types.Carry, progress: tf.Tensor
+  ) -> tuple[types.Carry, dict[str, tf.Tensor], epoch_result.Samples, dict[str, tf.Tensor]]:
     """Collects one batch and learns from it, in one graph.
 
     Args:
@@ -100,27 +99,22 @@ class Trainer:
       with tf.control_dependencies([start]):
         simulation = self.collect(carry)
       transitions = simulation.transitions
-      with tf.control_dependencies(
-          [transitions.reward, transitions.final_observ]):
+      with tf.control_dependencies([transitions.reward, transitions.final_observ]):
         middle = tf.timestamp()
-      check = tf.debugging.Assert(
-          tf.reduce_any(transitions.valid), [_NO_VALID_STEP])
+      check = tf.debugging.Assert(tf.reduce_any(transitions.valid), [_NO_VALID_STEP])
       with tf.control_dependencies([middle, check]):
         valid = tf.identity(transitions.valid)
-      batch = self.rollout_spec.flatten(
-          transitions._replace(valid=valid), carry.state,
-          simulation.carry.observ)
-      metrics, advantage = self.algorithm.learn(
-          batch, carry.step_counter, progress)
+      rollout = transitions._replace(valid=valid)
+      batch = self.rollout_spec.flatten(rollout, carry.state, simulation.carry.observ)
+      metrics, advantage = self.algorithm.learn(batch, carry.step_counter, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
+      ended = transitions.terminated | transitions.truncated
       samples = epoch_result.Samples(
-          transitions.observ, transitions.action, transitions.valid,
-          transitions.terminated | transitions.truncated, advantage,
-          batch.valid)
-      return simulation.carry, metrics, samples, {
-          **simulation.seconds, "collect": middle - start,
-          "learn": end - middle}
+        transitions.observ, transitions.action, transitions.valid, ended, advantage, batch.valid
+      )
+      seconds = {**simulation.seconds, "collect": middle - start, "learn": end - middle}
+      return simulation.carry, metrics, samples, seconds
 
   def collect(self, carry: types.Carry) -> simulate.Simulation:
     """Steps the environments; `train_epoch` calls this method in its graph.
@@ -136,7 +130,8 @@ class Trainer:
     if spec.quota is None:
       return simulate.simulate(*arguments, explore=True)
     simulation, _ = simulate.simulate_episodes(
-        *arguments, explore=True, episodes_left=tf.constant(spec.quota))
+      *arguments, explore=True, episodes_left=tf.constant(spec.quota)
+    )
     return simulation
 
   def start(self) -> None:
@@ -165,33 +160,39 @@ class Trainer:
     step_seconds, busy_seconds = env.step_seconds, env.busy_seconds
     try:
       with self.train_env.original_errors():
-        carry, metrics, samples, seconds = self.train_epoch(
-            self._carry, tf.constant(progress, tf.float32))
+        results = self.train_epoch(self._carry, tf.constant(progress, tf.float32))
     except tf.errors.InvalidArgumentError as error:
       for text in (_NO_VALID_STEP, frame_stack.TOO_MANY_TRUNCATIONS):
         if text in error.message:
           raise errors.EnvironmentsError(text) from None
       raise
+    carry, metrics, samples, seconds = results
     finished, state = self._collected(samples)
     # Sets the state last, so that an error above does not change the state.
     self._carry, self._episodes = carry, state
     numbers = {name: float(value) for name, value in metrics.items()}
     seconds = {name: float(value) for name, value in seconds.items()}
-    gradient_steps, finite_steps = (
-        int(numbers.pop(name)) for name in ("gradient_steps", "finite_steps"))
+    gradient_steps = int(numbers.pop("gradient_steps"))
+    finite_steps = int(numbers.pop("finite_steps"))
     stepping = env.step_seconds - step_seconds
     # Only trainers of several machines measure "exchange".
     exchange = seconds.get("exchange", 0.0)
+    durations = {
+      "stepping": stepping,
+      "crossing": seconds["env"] - stepping,
+      "inference": seconds["collect"] - seconds["env"] - exchange,
+      "exchange": exchange,
+      "learning": seconds["learn"],
+    }
+    num_steps = int(np.count_nonzero(samples.valid.numpy()))
+    busy = env.busy_seconds - busy_seconds
     return epoch_result.Epoch(
-        numbers, gradient_steps, finite_steps, finished,
-        int(np.count_nonzero(samples.valid.numpy())), {
-            "stepping": stepping, "crossing": seconds["env"] - stepping,
-            "inference": seconds["collect"] - seconds["env"] - exchange,
-            "exchange": exchange, "learning": seconds["learn"]},
-        env.busy_seconds - busy_seconds, samples)
+      numbers, gradient_steps, finite_steps, finished, num_steps, durations, busy, samples
+    )
 
-  def evaluate(self, num_episodes: int, stop: Callable[[], bool]
-               ) -> tuple[list[float], list[int]] | None:
+  def evaluate(
+    self, num_episodes: int, stop: Callable[[], bool]
+  ) -> tuple[list[float], list[int]] | None:
     """Plays episodes without exploration, with the same seeds in every call.
 
     Args:
@@ -219,8 +220,7 @@ class Trainer:
     """
     observ, action, valid, _, advantage, learned = samples
     inputs = self.algorithm.encode(tf.boolean_mask(observ, valid)).numpy()
-    values = {"observations": inputs,
-              "advantages": advantage.numpy()[learned.numpy()]}
+    values = {"observations": inputs, "advantages": advantage.numpy()[learned.numpy()]}
     if not spaces.composite(self.train_env.batch_env.action_space):
       values["actions"] = action.numpy()[valid.numpy()]
     return {name: array.ravel() for name, array in values.items() if array.size}
@@ -233,8 +233,7 @@ class Trainer:
         numbers.
     """
     assert self._carry is not None
-    self._carry = self._carry._replace(
-        step_counter=self._carry.step_counter + number * _MAX_STEPS)
+    self._carry = self._carry._replace(step_counter=self._carry.step_counter + number * _MAX_STEPS)
 
   def state(self) -> dict[str, np.ndarray]:
     """Returns the state after the latest epoch, as arrays by name."""
@@ -250,15 +249,16 @@ class Trainer:
     assert self._carry is not None and self._episodes is not None
     carry, episodes = self._carry, self._episodes
     names, values = self.algorithm.variables().keys(), self._copy_variables()
+
     def arrays() -> dict[str, np.ndarray]:
-      state = {f"variable/{name}": value.numpy()
-               for name, value in zip(names, values, strict=True)}
+      state = {f"variable/{name}": value.numpy() for name, value in zip(names, values, strict=True)}
       state["clock"] = carry.step_counter.numpy()
       for index, tensor in enumerate(tf.nest.flatten(carry.state)):
         state[f"state/{index}"] = tensor.numpy()
       for name, array in episodes.arrays().items():
         state[f"episodes/{name}"] = array
       return state
+
     return arrays
 
   def load(self, arrays: dict[str, np.ndarray]) -> None:
@@ -272,13 +272,10 @@ class Trainer:
       ValueError: If the arrays belong to another model or version.
     """
     if unknown := [name for name in arrays if not name.startswith(_PREFIXES)]:
-      raise ValueError(
-          f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
-    episodes = episode_data.EpisodeState.from_arrays(
-        _select(arrays, "episodes/"))
+      raise ValueError(f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
+    episodes = episode_data.EpisodeState.from_arrays(_select(arrays, "episodes/"))
     state = self.algorithm.initial_state(len(episodes.seed))
-    saved = [tf.constant(arrays[f"state/{index}"])
-             for index in range(len(tf.nest.flatten(state)))]
+    saved = [tf.constant(arrays[f"state/{index}"]) for index in range(len(tf.nest.flatten(state)))]
     if self._restore(episodes):
       state = tf.nest.pack_sequence_as(state, saved)
     load_variables(self.algorithm, arrays)
@@ -304,8 +301,9 @@ class Trainer:
     with tf.device("CPU:0"):
       self._carry = simulate.initial_carry(episodes.observ, step_counter, state)
 
-  def _collected(self, samples: epoch_result.Samples) -> tuple[
-      list[episode_data.Episode], episode_data.EpisodeState]:
+  def _collected(
+    self, samples: epoch_result.Samples
+  ) -> tuple[list[episode_data.Episode], episode_data.EpisodeState]:
     """Returns the episodes that ended in an epoch, and the running episodes."""
     env = self.train_env.batch_env
     return env.take_finished(), env.snapshot()
@@ -321,8 +319,10 @@ class Trainer:
   def _copy_variables(self) -> list[tf.Tensor]:
     """Returns copies of all variables, which later epochs do not change."""
     with tf.device("CPU:0"):
-      return [tf.identity(tf.convert_to_tensor(variable))
-              for variable in self.algorithm.variables().values()]
+      return [
+        tf.identity(tf.convert_to_tensor(variable))
+        for variable in self.algorithm.variables().values()
+      ]
 
 
 def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]) -> None:
@@ -336,17 +336,20 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]) -> None:
     ValueError: If names or shapes differ.
   """
   saved, variables = _select(arrays, "variable/"), algorithm.variables()
+
   def shapes(arrays: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(array.shape) for name, array in arrays.items()}
+
   if differing := shapes(saved).items() ^ shapes(variables).items():
     raise ValueError(
-        "The checkpoint is of another model; these variables differ: "
-        f"{sorted({name for name, _ in differing})}.")
+      "The checkpoint is of another model; these variables differ: "
+      f"{sorted({name for name, _ in differing})}."
+    )
   algorithm.assign(saved)
 
 
-def _select(arrays: dict[str, np.ndarray], prefix: str
-            ) -> dict[str, np.ndarray]:
+def _select(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
   """Returns the arrays with a prefix in their names, without the prefix."""
-  return {name.removeprefix(prefix): array
-          for name, array in arrays.items() if name.startswith(prefix)}
+  return {
+    name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)
+  }

@@ -48,26 +48,27 @@ def main(job_fd: int) -> None:
   with os.fdopen(job_fd, "rb") as file:
     env, video = cloudpickle.load(file)
   unthrottled = threading.Event()
-  threading.Thread(
-      target=_watch_input, args=[unthrottled], daemon=True).start()
+  threading.Thread(target=_watch_input, args=[unthrottled], daemon=True).start()
   # Uses no render workers, because a process takes a second to start.
   video_renderer = renderer.VideoRenderer(
-      video, make.MakeEnv(env, render_mode="rgb_array"), _TILE_HEIGHT)
+    video, make.MakeEnv(env, render_mode="rgb_array"), _TILE_HEIGHT
+  )
   step = -(-video.num_frames // _MAX_FRAMES)
   thumbnails: list[Image.Image] = []
+
   def frames() -> Iterator[np.ndarray]:
     for frame in _throttle(video_renderer.frames(step - 1, step), unthrottled):
       image = Image.fromarray(frame)
       image.thumbnail((_GIF_SIZE, _GIF_SIZE))
       thumbnails.append(image.quantize())  # Uses a palette, to save memory.
       yield frame
+
   encode.encode(video, frames(), make.fps(env) / step)
   pickle.dump((_make_gif(thumbnails), video_renderer.problem()), out)
   out.close()
 
 
-def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
-              ) -> Iterator[np.ndarray]:
+def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event) -> Iterator[np.ndarray]:
   """Yields frames, and pauses after each in proportion to its rendering time.
 
   The lowest priority is not enough: the cores are idle only while training
@@ -85,11 +86,12 @@ def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
 
 def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
   """Returns a GIF of evenly spaced images."""
-  first, *rest = (images[int(index)] for index in np.linspace(
-      0, len(images) - 1, min(_GIF_MAX_FRAMES, len(images))))
+  first, *rest = (
+    images[int(index)]
+    for index in np.linspace(0, len(images) - 1, min(_GIF_MAX_FRAMES, len(images)))
+  )
   file = io.BytesIO()
-  first.save(file, "GIF", save_all=True, append_images=rest,
-             duration=_GIF_FRAME_DURATION, loop=0)
+  first.save(file, "GIF", save_all=True, append_images=rest, duration=_GIF_FRAME_DURATION, loop=0)
   return video_lib.Gif(first.width, first.height, file.getvalue())
 
 

@@ -25,8 +25,13 @@ def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float) -> 
   try:
     first = next(frames)
     writer = imageio_ffmpeg.write_frames(
-        video.partial_path, (first.shape[1], first.shape[0]), fps=fps,
-        codec="libx264", macro_block_size=2, ffmpeg_log_level="error")
+      video.partial_path,
+      (first.shape[1], first.shape[0]),
+      fps=fps,
+      codec="libx264",
+      macro_block_size=2,
+      ffmpeg_log_level="error",
+    )
     with contextlib.closing(writer):
       writer.send(None)
       for frame in itertools.chain([first], frames):

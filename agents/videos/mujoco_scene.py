@@ -50,8 +50,10 @@ def extend_grounds(model: Any) -> None:
     model: `mujoco.MjModel`, changed in place.
   """
   import mujoco  # Imported late: environments without MuJoCo do not need it.
+
   grounds = (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE) & (
-      model.geom_size[:, :2].min(-1) >= _MIN_GROUND_SIZE)
+    model.geom_size[:, :2].min(-1) >= _MIN_GROUND_SIZE
+  )
   for plane in np.flatnonzero(grounds):
     width = model.geom_size[plane, :2].copy()
     model.geom_size[plane, :2] = 0  # MuJoCo renders size 0 as infinite.

@@ -23,8 +23,9 @@ from agents.videos import video as video_lib
 PROCESS_VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
 _DEBIAN_PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
 _MAX_CRASHES = 2  # Crashes of native code, such as drivers, before failure.
-_SINGLE_FRAME = video_lib.Video("", (video_lib.Tile(
-    episode_data.Episode(0, np.zeros(0), 0.0, {})),))
+_SINGLE_FRAME = video_lib.Video(
+  "", (video_lib.Tile(episode_data.Episode(0, np.zeros(0), 0.0, {})),)
+)
 
 
 class RenderingFailed(errors.RunError):
@@ -35,9 +36,9 @@ class _Crashed(RenderingFailed):
   """A signal, such as a segmentation fault, ended a render worker."""
 
 
-def record(job: render_worker.RenderJob, fps: float,
-           gl_variables: dict[str, str]
-           ) -> Iterator[tuple[video_lib.Video, str]]:
+def record(
+  job: render_worker.RenderJob, fps: float, gl_variables: dict[str, str]
+) -> Iterator[tuple[video_lib.Video, str]]:
   """Writes videos, one after the other, with several processes.
 
   Args:
@@ -54,16 +55,19 @@ def record(job: render_worker.RenderJob, fps: float,
   """
   num_crashes = 0
   while job.videos:
-    num_workers = min(
-        job.num_workers, max(video.num_frames for video in job.videos))
+    num_workers = min(job.num_workers, max(video.num_frames for video in job.videos))
     try:
       with contextlib.ExitStack() as stack:
-        receive = [stack.enter_context(_render_worker(job._replace(
-            num_workers=num_workers, worker_index=index), gl_variables))
-                   for index in range(num_workers)]
+        receive = [
+          stack.enter_context(
+            _render_worker(job._replace(num_workers=num_workers, worker_index=index), gl_variables)
+          )
+          for index in range(num_workers)
+        ]
         for video in job.videos:
-          encode.encode(video, (receive[index % num_workers]()
-                                for index in range(video.num_frames)), fps)
+          encode.encode(
+            video, (receive[index % num_workers]() for index in range(video.num_frames)), fps
+          )
           problems = [receive_problem() for receive_problem in receive]
           job = job._replace(videos=job.videos[1:])
           yield video, problems[0]
@@ -74,14 +78,24 @@ def record(job: render_worker.RenderJob, fps: float,
 
 
 @contextlib.contextmanager
-def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
-                   ) -> Iterator[Callable[[], Any]]:
+def _render_worker(
+  job: render_worker.RenderJob, gl_variables: dict[str, str]
+) -> Iterator[Callable[[], Any]]:
   """Runs a worker; yields a function that receives the worker's next object."""
-  with tempfile.TemporaryFile() as stderr, process.launch(
-      "agents.videos.render_worker", (), {**PROCESS_VARIABLES, **gl_variables},
-      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as worker:
+  with (
+    tempfile.TemporaryFile() as stderr,
+    process.launch(
+      "agents.videos.render_worker",
+      (),
+      {**PROCESS_VARIABLES, **gl_variables},
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=stderr,
+    ) as worker,
+  ):
     stdin, stdout = worker.stdin, worker.stdout
     assert stdin and stdout
+
     def receive() -> Any:
       try:
         return pickle.load(stdout)
@@ -90,7 +104,9 @@ def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
         stderr.seek(0)
         message = stderr.read().decode(errors="replace").strip()
         raise (_Crashed if code < 0 else RenderingFailed)(
-            message or f"The process ended with code {code}.") from None
+          message or f"The process ended with code {code}."
+        ) from None
+
     try:
       # If the worker has already ended, `receive` reports the reason.
       with contextlib.suppress(BrokenPipeError), stdin:
@@ -100,8 +116,7 @@ def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
       worker.kill()
 
 
-def find_gl_backend(constructor: Callable[[], gymnasium.Env]
-                    ) -> dict[str, str]:
+def find_gl_backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
   """Finds a value of MUJOCO_GL with which the environment can be rendered.
 
   Args:
@@ -114,8 +129,7 @@ def find_gl_backend(constructor: Callable[[], gymnasium.Env]
     RenderingFailed: If rendering one frame fails with every backend.
   """
   preset = os.environ.get("MUJOCO_GL")
-  backends = ([preset] if preset or sys.platform != "linux"
-              else list(_DEBIAN_PACKAGES))
+  backends = [preset] if preset or sys.platform != "linux" else list(_DEBIAN_PACKAGES)
   job = render_worker.RenderJob(constructor, [_SINGLE_FRAME])
   failures = {}
   for backend in backends:
@@ -129,11 +143,12 @@ def find_gl_backend(constructor: Callable[[], gymnasium.Env]
   # Without MuJoCo, the backend does not matter: all failures are the same.
   reasons = list(failures.values())[:1]
   if any("mujoco" in text.lower() for text in failures.values()):
-    packages = " or ".join(f"`apt-get install {names}` (for {backend})"
-                           for backend, names in _DEBIAN_PACKAGES.items())
-    reasons = [*(f"With MUJOCO_GL={backend or 'unset'}: {text}"
-                 for backend, text in failures.items()),
-               "MUJOCO_GL selects the OpenGL library of MuJoCo; on Debian and "
-               f"Ubuntu, install it with {packages}."]
-  raise RenderingFailed(
-      "\n".join(["The environment cannot be rendered.", *reasons]))
+    packages = " or ".join(
+      f"`apt-get install {names}` (for {backend})" for backend, names in _DEBIAN_PACKAGES.items()
+    )
+    reasons = [
+      *(f"With MUJOCO_GL={backend or 'unset'}: {text}" for backend, text in failures.items()),
+      "MUJOCO_GL selects the OpenGL library of MuJoCo; on Debian and "
+      f"Ubuntu, install it with {packages}.",
+    ]
+  raise RenderingFailed("\n".join(["The environment cannot be rendered.", *reasons]))

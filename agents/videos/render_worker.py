@@ -46,8 +46,7 @@ def main() -> None:
   mujoco_warnings.capture(lambda _: None)  # Training has printed the warnings.
   with contextlib.suppress(BrokenPipeError):  # The parent needs no more frames.
     for video in job.videos:
-      video_renderer = renderer.VideoRenderer(
-          video, job.constructor, job.tile_height)
+      video_renderer = renderer.VideoRenderer(video, job.constructor, job.tile_height)
       for frame in video_renderer.frames(job.worker_index, job.num_workers):
         pickle.dump(frame, out, pickle.HIGHEST_PROTOCOL)
         out.flush()

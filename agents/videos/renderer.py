@@ -22,12 +22,11 @@ class VideoRenderer:
     tile_height: Height of a tile in pixels; None uses the environment's height.
   """
 
-  def __init__(self, video: video_lib.Video,
-               constructor: Callable[[], gymnasium.Env],
-               tile_height: int | None) -> None:
+  def __init__(
+    self, video: video_lib.Video, constructor: Callable[[], gymnasium.Env], tile_height: int | None
+  ) -> None:
     self._video = video
-    self._tiles = [TileRenderer(constructor, tile, tile_height)
-                   for tile in video.tiles]
+    self._tiles = [TileRenderer(constructor, tile, tile_height) for tile in video.tiles]
 
   def frames(self, start: int = 0, step: int = 1) -> Iterator[np.ndarray]:
     """Replays all episodes to their ends and renders every `step`-th frame.
@@ -46,7 +45,8 @@ class VideoRenderer:
         tile.advance(index + 1)
       if index % step == start:
         yield video_lib.compose_grid(
-            [tile.frame() for tile in self._tiles], self._video.num_columns)
+          [tile.frame() for tile in self._tiles], self._video.num_columns
+        )
     for tile in self._tiles:
       tile.env.close()
 
@@ -60,10 +60,11 @@ class VideoRenderer:
       episode = tile.episode
       if (replay.score, replay.num_steps) != (episode.score, episode.length):
         return (
-            f"The environment is not deterministic: the replay of episode "
-            f"{index}, seed {episode.seed}, has return {replay.score:.1f} in "
-            f"{replay.num_steps} steps, but the recorded episode has return "
-            f"{episode.score:.1f} in {episode.length} steps.")
+          f"The environment is not deterministic: the replay of episode "
+          f"{index}, seed {episode.seed}, has return {replay.score:.1f} in "
+          f"{replay.num_steps} steps, but the recorded episode has return "
+          f"{episode.score:.1f} in {episode.length} steps."
+        )
     return ""
 
 
@@ -81,8 +82,9 @@ class TileRenderer:
     num_steps: Number of steps so far.
   """
 
-  def __init__(self, constructor: Callable[[], gymnasium.Env],
-               tile: video_lib.Tile, height: int | None) -> None:
+  def __init__(
+    self, constructor: Callable[[], gymnasium.Env], tile: video_lib.Tile, height: int | None
+  ) -> None:
     self.env = constructor()
     self._caption = tile.caption
     self._height = height
@@ -101,13 +103,12 @@ class TileRenderer:
       num_steps: Number of steps from the start of the episode.
     """
     while self.num_steps < min(num_steps, len(self._actions)):
-      _, reward, terminated, truncated, _ = self.env.step(
-          self._actions[self.num_steps])
+      _, reward, terminated, truncated, _ = self.env.step(self._actions[self.num_steps])
       self.score += np.float32(reward)
       self.num_steps += 1
       self._frame = None
       if terminated or truncated:
-        self._actions = self._actions[:self.num_steps]
+        self._actions = self._actions[: self.num_steps]
 
   def frame(self) -> np.ndarray:
     """Renders the current state with a caption, at the requested height.
@@ -121,16 +122,21 @@ class TileRenderer:
     if self._frame is not None:
       return self._frame
     rendered = self.env.render()
-    if not (isinstance(rendered, np.ndarray) and rendered.ndim == 3
-            and rendered.shape[-1] == 3
-            and np.array_equal(rendered, rendered.astype(np.uint8))):
+    if not (
+      isinstance(rendered, np.ndarray)
+      and rendered.ndim == 3
+      and rendered.shape[-1] == 3
+      and np.array_equal(rendered, rendered.astype(np.uint8))
+    ):
       received = (
-          f"an array of shape {rendered.shape} and type {rendered.dtype}"
-          if isinstance(rendered, np.ndarray) else
-          f"a {type(rendered).__name__}")
+        f"an array of shape {rendered.shape} and type {rendered.dtype}"
+        if isinstance(rendered, np.ndarray)
+        else f"a {type(rendered).__name__}"
+      )
       raise ValueError(
-          "render() must return an RGB image of shape [height, width, 3] and "
-          f"type uint8. It returned {received}; convert it.")
+        "render() must return an RGB image of shape [height, width, 3] and "
+        f"type uint8. It returned {received}; convert it."
+      )
     image = Image.fromarray(np.ascontiguousarray(rendered, np.uint8))
     if self._height is not None and image.height != self._height:
       width = max(1, round(image.width * self._height / image.height))

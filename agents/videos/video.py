@@ -62,8 +62,7 @@ def compose_grid(frames: list[np.ndarray], num_columns: int) -> np.ndarray:
   height, width, _ = frames[0].shape
   num_rows = -(-len(frames) // num_columns)
   tiles = np.zeros((num_rows * num_columns, height, width, 3), np.uint8)
-  tiles[:len(frames)] = frames
+  tiles[: len(frames)] = frames
   grid = tiles.reshape(num_rows, num_columns, height, width, 3).swapaxes(1, 2)
   grid = grid.reshape(num_rows * height, num_columns * width, 3)
-  return np.ascontiguousarray(
-      grid[:len(grid) // 2 * 2, :grid.shape[1] // 2 * 2])
+  return np.ascontiguousarray(grid[: len(grid) // 2 * 2, : grid.shape[1] // 2 * 2])

@@ -13,8 +13,7 @@ GRID_WIDTH = 960  # Pixels.
 MAX_TILE_HEIGHT = 480  # Pixels.
 
 
-def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
-           size: int | None = None) -> None:
+def record(videos: Sequence[video_lib.Video], env: config_lib.Env, size: int | None = None) -> None:
   """Renders videos with all cores, writes them, and prints their episodes.
 
   Args:
@@ -32,9 +31,13 @@ def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
   constructor = make.MakeEnv(env, render_mode="rgb_array")
   job = render_worker.RenderJob(constructor, videos, size, pool.num_cores())
   for video, problem in render_pool.record(
-      job, make.fps(env), render_pool.find_gl_backend(constructor)):
+    job, make.fps(env), render_pool.find_gl_backend(constructor)
+  ):
     for tile in video.tiles:
-      print(f"{video.path}: {tile.caption}: return {tile.episode.score:.1f}, "
-            f"{tile.episode.length} steps", flush=True)
+      print(
+        f"{video.path}: {tile.caption}: return {tile.episode.score:.1f}, "
+        f"{tile.episode.length} steps",
+        flush=True,
+      )
     if problem:
       print(f"Note: {problem}", file=sys.stderr)

@@ -16,15 +16,22 @@ def make_parser(doc: str | None, **defaults: str) -> argparse.ArgumentParser:
       `seeds` and `set`. The default of `set` is always an empty list.
   """
   parser = argparse.ArgumentParser(
-      description=(doc or "").splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  texts = {"config": "name or .py file of a config",
-           "configs": "names or .py files of configs, separated by commas",
-           "seeds": "such as 0-4 or 1,3"}
+    description=(doc or "").splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+  )
+  texts = {
+    "config": "name or .py file of a config",
+    "configs": "names or .py files of configs, separated by commas",
+    "seeds": "such as 0-4 or 1,3",
+  }
   for name, default in defaults.items():
     if name == "set":
-      parser.add_argument("--set", metavar="KEY=VALUE", action="append",
-                          default=[], help="change a setting, as for train.py")
+      parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change a setting, as for train.py",
+      )
     else:
       parser.add_argument(f"--{name}", default=default, help=texts[name])
   return parser

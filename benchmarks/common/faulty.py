@@ -23,8 +23,7 @@ class Faulty(gymnasium.Wrapper):
   """
 
   def __init__(self, env_id: str, path: str, render_mode: str | None = None):
-    super().__init__(gymnasium.make(
-        env_id, disable_env_checker=True, render_mode=render_mode))
+    super().__init__(gymnasium.make(env_id, disable_env_checker=True, render_mode=render_mode))
     self._path = path
 
   def step(self, action):

@@ -33,8 +33,7 @@ def require(*modules: str):
   """
   missing = [name for name in modules if not importlib.util.find_spec(name)]
   if missing:
-    raise SystemExit(
-        f"This needs {' and '.join(missing)}: pip install -e '.[benchmarks]'")
+    raise SystemExit(f"This needs {' and '.join(missing)}: pip install -e '.[benchmarks]'")
 
 
 def python(*args: str, variables: Mapping[str, str] | None = None) -> str:
@@ -51,12 +50,17 @@ def python(*args: str, variables: Mapping[str, str] | None = None) -> str:
     ProcessFailed: If the exit code is not zero.
   """
   completed = subprocess.run(
-      [sys.executable, *args], env={**os.environ, **(variables or {})},
-      capture_output=True, text=True, errors="replace")
+    [sys.executable, *args],
+    env={**os.environ, **(variables or {})},
+    capture_output=True,
+    text=True,
+    errors="replace",
+  )
   if completed.returncode:
     raise ProcessFailed(
-        f"python {' '.join(args)} failed with exit code "
-        f"{completed.returncode}:\n{completed.stderr[-4000:]}")
+      f"python {' '.join(args)} failed with exit code "
+      f"{completed.returncode}:\n{completed.stderr[-4000:]}"
+    )
   return completed.stdout
 
 

@@ -27,9 +27,14 @@ class MeasuringProcess:
     self._errors = tempfile.TemporaryFile()
     variables = {"PYTHONPATH": str(folder)} if folder else {}
     self._process = subprocess.Popen(
-        [sys.executable, *args], cwd=folder, text=True,
-        env={**os.environ, **variables},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
+      [sys.executable, *args],
+      cwd=folder,
+      text=True,
+      env={**os.environ, **variables},
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=self._errors,
+    )
 
   def request(self):
     """Starts a measurement."""

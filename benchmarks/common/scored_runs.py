@@ -26,9 +26,22 @@ from agents.training.run_folder import run_folder
 from benchmarks.common import evaluation, machine, tables, training
 
 FIELDS = (
-    "config", "variant", "task", "steps", "seed", "mean_action", "sampled",
-    "mean_action_std", "sampled_std", "episodes", "seconds", "at_once",
-    "commit", "versions", "settings")
+  "config",
+  "variant",
+  "task",
+  "steps",
+  "seed",
+  "mean_action",
+  "sampled",
+  "mean_action_std",
+  "sampled_std",
+  "episodes",
+  "seconds",
+  "at_once",
+  "commit",
+  "versions",
+  "settings",
+)
 
 
 class Job(NamedTuple):
@@ -44,8 +57,9 @@ class Job(NamedTuple):
   @property
   def config(self) -> config_lib.Config:
     """Configuration of the run."""
-    return merge_settings.of_new_run(self.name, self.preset, {
-        **self.changes, "steps": self.steps, "seed": self.seed}).config
+    return merge_settings.of_new_run(
+      self.name, self.preset, {**self.changes, "steps": self.steps, "seed": self.seed}
+    ).config
 
   @property
   def title(self) -> str:
@@ -57,15 +71,23 @@ class Job(NamedTuple):
   @property
   def args(self) -> list[str]:
     """Arguments of `train.py`."""
-    return ["--config", self.name, "--steps", str(self.steps),
-            "--seed", str(self.seed),
-            *(["--preset", self.preset] if self.preset else []),
-            *training.split_settings([config_lib.setting(key, value)
-                                      for key, value in self.changes.items()])]
+    return [
+      "--config",
+      self.name,
+      "--steps",
+      str(self.steps),
+      "--seed",
+      str(self.seed),
+      *(["--preset", self.preset] if self.preset else []),
+      *training.split_settings(
+        [config_lib.setting(key, value) for key, value in self.changes.items()]
+      ),
+    ]
 
 
-def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
-        at_once: int, num_episodes: int) -> list[dict[str, str]]:
+def run(
+  jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path, at_once: int, num_episodes: int
+) -> list[dict[str, str]]:
   """Trains and evaluates the jobs that are not in the results yet.
 
   Args:
@@ -84,16 +106,17 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
   """
   identities = [identity(job, num_episodes) for job in jobs]
   rows = read(results)
-  remaining = [job for job, expected in zip(jobs, identities, strict=True)
-               if not any(matches(row, expected) for row in rows)]
-  print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them finished "
-        "before.", flush=True)
+  remaining = [
+    job
+    for job, expected in zip(jobs, identities, strict=True)
+    if not any(matches(row, expected) for row in rows)
+  ]
+  print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them finished before.", flush=True)
   thread_indices, failures = itertools.count(), []
   with concurrent.futures.ThreadPoolExecutor(
-      at_once, initializer=lambda: _pin_thread(
-          next(thread_indices), at_once)) as pool:
-    futures = {pool.submit(_run, job, logdir, at_once, num_episodes): job
-               for job in remaining}
+    at_once, initializer=lambda: _pin_thread(next(thread_indices), at_once)
+  ) as pool:
+    futures = {pool.submit(_run, job, logdir, at_once, num_episodes): job for job in remaining}
     try:
       for future in concurrent.futures.as_completed(futures):
         title = futures[future].title
@@ -104,16 +127,15 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
           print(failures[-1], flush=True)
           continue
         append(results, row, FIELDS)
-        print(f"{title}: mean action {row['mean_action']}, sampled "
-              f"{row['sampled']}", flush=True)
+        print(f"{title}: mean action {row['mean_action']}, sampled {row['sampled']}", flush=True)
     except BaseException:
       pool.shutdown(wait=False, cancel_futures=True)
       raise
   if failures:
-    raise machine.ProcessFailed("\n".join(
-        [f"{len(failures)} of {len(jobs)} runs failed:", *failures]))
-  return [row for row in read(results)
-          if any(matches(row, expected) for expected in identities)]
+    raise machine.ProcessFailed(
+      "\n".join([f"{len(failures)} of {len(jobs)} runs failed:", *failures])
+    )
+  return [row for row in read(results) if any(matches(row, expected) for expected in identities)]
 
 
 def identity(job: Job, num_episodes: int) -> dict[str, Any]:
@@ -124,12 +146,16 @@ def identity(job: Job, num_episodes: int) -> dict[str, Any]:
     num_episodes: Number of episodes of an evaluation.
   """
   run = results_lib.RunResults(job.name, pathlib.Path(), job.config, [])
-  settings = {key: value for key, value in run.settings.items()
-              if key != "steps"}
-  return {"config": pathlib.Path(job.name).stem, "variant": job.variant,
-          "task": results_lib.task(job.config.env), "steps": job.steps,
-          "seed": job.seed, "episodes": num_episodes,
-          "settings": json.dumps(settings)}
+  settings = {key: value for key, value in run.settings.items() if key != "steps"}
+  return {
+    "config": pathlib.Path(job.name).stem,
+    "variant": job.variant,
+    "task": results_lib.task(job.config.env),
+    "steps": job.steps,
+    "seed": job.seed,
+    "episodes": num_episodes,
+    "settings": json.dumps(settings),
+  }
 
 
 def matches(row: dict[str, Any], expected: dict[str, Any]) -> bool:
@@ -143,9 +169,8 @@ def matches(row: dict[str, Any], expected: dict[str, Any]) -> bool:
   """
   stored, settings = (json.loads(each["settings"]) for each in (row, expected))
   return all(
-      str(row[name]) == str(value) for name, value in expected.items()
-      if name != "settings") and all(
-          settings.get(key) == value for key, value in stored.items())
+    str(row[name]) == str(value) for name, value in expected.items() if name != "settings"
+  ) and all(settings.get(key) == value for key, value in stored.items())
 
 
 def read(path: pathlib.Path) -> list[dict[str, str]]:
@@ -185,17 +210,21 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
     groups.setdefault(key, []).append(row)
   lines = []
   for (config, variant, steps), group in groups.items():
-    cells = [spread([float(row[name]) for row in group])
-             for name in ("mean_action", "sampled")]
+    cells = [spread([float(row[name]) for row in group]) for name in ("mean_action", "sampled")]
     best = published_scores.best(group[0]["task"], int(steps))
-    lines.append([
-        f"{config} {variant}".strip(), f"{int(steps):,}",
+    lines.append(
+      [
+        f"{config} {variant}".strip(),
+        f"{int(steps):,}",
         format_seeds(int(row["seed"]) for row in group),
-        *cells, _minutes(group),
-        f"{best.score:g} ({best.source})" if best else "-"])
+        *cells,
+        _minutes(group),
+        f"{best.score:g} ({best.source})" if best else "-",
+      ]
+    )
   return tables.markdown(
-      ["config", "steps", "seeds", "mean action", "sampled", "minutes",
-       "best published"], lines)
+    ["config", "steps", "seeds", "mean action", "sampled", "minutes", "best published"], lines
+  )
 
 
 def spread(values: Sequence[float]) -> str:
@@ -214,8 +243,7 @@ def _minutes(rows: Sequence[dict[str, str]]) -> str:
   The median is over the rows with the fewest simultaneous runs.
   """
   at_once = min(int(row["at_once"]) for row in rows)
-  seconds = [float(row["seconds"]) for row in rows
-             if int(row["at_once"]) == at_once]
+  seconds = [float(row["seconds"]) for row in rows if int(row["at_once"]) == at_once]
   suffix = f" ({at_once} at once)" if at_once > 1 else ""
   return f"{statistics.median(seconds) / 60:.1f}{suffix}"
 
@@ -237,15 +265,17 @@ def format_seeds(seeds: Iterable[int]) -> str:
       ranges[-1].append(seed)
     else:
       ranges.append([seed])
-  return ",".join(f"{each[0]}-{each[-1]}" if len(each) > 1 else str(each[0])
-                  for each in ranges)
+  return ",".join(f"{each[0]}-{each[-1]}" if len(each) > 1 else str(each[0]) for each in ranges)
 
 
 def commit() -> str:
   """Returns the checkout's commit, marked if there are uncommitted changes."""
+
   def git(*args):
-    return subprocess.run(["git", *args], cwd=machine.REPOSITORY,
-                          capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+      ["git", *args], cwd=machine.REPOSITORY, capture_output=True, text=True
+    ).stdout.strip()
+
   # Benchmarks write to docs/, which does not affect results.
   changes = git("status", "--porcelain", "--", ".", ":!docs")
   head = git("rev-parse", "--short=8", "HEAD") or "unknown"
@@ -258,8 +288,7 @@ def versions(folder: run_folder.RunFolder) -> str:
   return " ".join(f"{name}={value}" for name, value in values.items())
 
 
-def train(job: Job, logdir: pathlib.Path, *options: str
-          ) -> run_folder.RunFolder:
+def train(job: Job, logdir: pathlib.Path, *options: str) -> run_folder.RunFolder:
   """Trains a run, or resumes it if it was interrupted.
 
   Args:
@@ -272,9 +301,15 @@ def train(job: Job, logdir: pathlib.Path, *options: str
   """
   config = job.config
   interrupted = run_folder.with_config(logdir, config)
-  machine.python(str(machine.REPOSITORY / "train.py"), *(
-      ["--resume", str(interrupted[0].path)] if interrupted else
-      [*job.args, "--logdir", str(logdir)]), *options)
+  machine.python(
+    str(machine.REPOSITORY / "train.py"),
+    *(
+      ["--resume", str(interrupted[0].path)]
+      if interrupted
+      else [*job.args, "--logdir", str(logdir)]
+    ),
+    *options,
+  )
   folders = run_folder.with_config(logdir, config)
   assert folders, "A finished run has a run folder."
   return folders[0]
@@ -287,19 +322,22 @@ def _pin_thread(index: int, at_once: int):
     os.sched_setaffinity(0, {cores[index % len(cores)]})
 
 
-def _run(job: Job, logdir: pathlib.Path, at_once: int, num_episodes: int
-         ) -> dict[str, Any]:
+def _run(job: Job, logdir: pathlib.Path, at_once: int, num_episodes: int) -> dict[str, Any]:
   """Trains and evaluates one job; returns its row."""
   sha = commit()  # Read before the run loads the code.
   # Durations depend on `at_once`, so only runs with the same value resume.
-  folder = train(job, logdir / f"{job.title}-{at_once}_at_once",
-                 *(["--no-env-processes"] if at_once > 1 else []))
-  scores = evaluation.evaluate_in_child(
-      folder, ["mean_action", "sampled"], num_episodes)
+  folder = train(
+    job, logdir / f"{job.title}-{at_once}_at_once", *(["--no-env-processes"] if at_once > 1 else [])
+  )
+  scores = evaluation.evaluate_in_child(folder, ["mean_action", "sampled"], num_episodes)
   last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]
-  row = {**identity(job, num_episodes), "at_once": at_once,
-         "seconds": round(json.loads(last)["seconds"]),
-         "commit": sha, "versions": versions(folder)}
+  row = {
+    **identity(job, num_episodes),
+    "at_once": at_once,
+    "seconds": round(json.loads(last)["seconds"]),
+    "commit": sha,
+    "versions": versions(folder),
+  }
   for policy, score in scores.items():
     row[policy] = f"{score['mean']:.6g}"
     row[f"{policy}_std"] = f"{score['std']:.6g}"

@@ -31,8 +31,11 @@ def update(trainer: Any) -> dict[str, Any]:
   checksum = 0
   for variable in trainer.algorithm.variables().values():
     checksum = zlib.crc32(np.asarray(variable).tobytes(), checksum)
-  return {"seconds": {**epoch.seconds, "total": total},
-          "metrics": epoch.metrics, "checksum": checksum}
+  return {
+    "seconds": {**epoch.seconds, "total": total},
+    "metrics": epoch.metrics,
+    "checksum": checksum,
+  }
 
 
 def main(name: str, preset: str | None = None):
@@ -45,9 +48,9 @@ def main(name: str, preset: str | None = None):
   # Imported late, because `serve_updates_of_old_layout` imports this file in
   # commits that cannot import `training`.
   from benchmarks.common import training
+
   config = training.load_config(name, preset=preset)
-  with (training.open_workers(config) as workers,
-        training.open_trainer(config, workers) as trainer):
+  with training.open_workers(config) as workers, training.open_trainer(config, workers) as trainer:
     trainer.start()
     measuring_process.serve(lambda: update(trainer))
 

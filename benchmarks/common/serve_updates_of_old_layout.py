@@ -16,9 +16,11 @@ def import_classes():
   try:
     from agents.environments.data import failure_budget
     from agents.environments.workers import pool
+
     return pool.WorkerPool, failure_budget.FailureBudget
   except ImportError:
     from agents.environments import incidents, workers
+
     return workers.Workers, incidents.Incidents
 
 
@@ -28,13 +30,16 @@ def main(name: str, preset: str | None = None):
   from agents.configs import presets
 
   from agents import build, configs
+
   _, config = configs.load(name)
   if preset:
     config = presets.apply(preset, config)
   build.setup(config)
-  with worker_pool(config.workers(len(os.sched_getaffinity(0))),
-                   incidents=failure_budget(config.most_incidents),
-                   timeout=config.env_timeout) as workers:
+  with worker_pool(
+    config.workers(len(os.sched_getaffinity(0))),
+    incidents=failure_budget(config.most_incidents),
+    timeout=config.env_timeout,
+  ) as workers:
     trainer = build.trainer(config, workers)
     trainer.start()
     measuring_process.serve(lambda: serve_updates.update(trainer))

@@ -13,11 +13,13 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
   """
   lines = [list(header), *map(list, rows)]
   widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
   def line(cells):
-    padded = [cells[0].ljust(widths[0]), *(
-        cell.rjust(width) for cell, width in zip(
-            cells[1:], widths[1:], strict=True))]
+    padded = [
+      cells[0].ljust(widths[0]),
+      *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)),
+    ]
     return f"| {' | '.join(padded)} |"
+
   rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-  return "\n".join(
-      [line(lines[0]), f"| {' | '.join(rule)} |", *map(line, lines[1:])])
+  return "\n".join([line(lines[0]), f"| {' | '.join(rule)} |", *map(line, lines[1:])])

@@ -10,8 +10,9 @@ from agents.environments.data import failure_budget
 from agents.environments.workers import pool
 
 
-def load_config(name: str, settings: Sequence[str] = (),
-                preset: str | None = None) -> config_lib.Config:
+def load_config(
+  name: str, settings: Sequence[str] = (), preset: str | None = None
+) -> config_lib.Config:
   """Returns a named config with changes.
 
   Args:
@@ -23,7 +24,8 @@ def load_config(name: str, settings: Sequence[str] = (),
     ConfigError: If a name, key or value is invalid.
   """
   return merge_settings.of_new_run(
-      name, preset, dict(map(config_lib.parse_setting, settings))).config
+    name, preset, dict(map(config_lib.parse_setting, settings))
+  ).config
 
 
 def split_settings(settings: Sequence[str]) -> list[str]:
@@ -32,8 +34,7 @@ def split_settings(settings: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def open_workers(config: config_lib.Config
-                 ) -> Iterator[pool.WorkerPool | None]:
+def open_workers(config: config_lib.Config) -> Iterator[pool.WorkerPool | None]:
   """Starts worker processes; ends them afterwards.
 
   The processes start in the background, for example while this process imports
@@ -49,15 +50,15 @@ def open_workers(config: config_lib.Config
     yield None
     return
   with pool.WorkerPool(
-      config.workers(pool.num_cores()),
-      failure_budget=failure_budget.FailureBudget(config.max_failures),
-      timeout=config.env_timeout) as workers:
+    config.workers(pool.num_cores()),
+    failure_budget=failure_budget.FailureBudget(config.max_failures),
+    timeout=config.env_timeout,
+  ) as workers:
     yield workers
 
 
 @contextlib.contextmanager
-def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None
-                 ) -> Iterator[Any]:
+def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> Iterator[Any]:
   """Builds a trainer; closes it afterwards.
 
   Args:
@@ -68,6 +69,7 @@ def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None
     The trainer, before its `start`.
   """
   from agents import build
+
   build.setup(config)
   with contextlib.closing(build.trainer(config, workers)) as trainer:
     yield trainer

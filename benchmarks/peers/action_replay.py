@@ -26,8 +26,7 @@ class PlainLoop:
     stop: Index after the last environment.
   """
 
-  def __init__(self, config: config_lib.Config, actions: np.ndarray,
-               first: int, stop: int):
+  def __init__(self, config: config_lib.Config, actions: np.ndarray, first: int, stop: int):
     self._run_seed = config.seed
     self._indices = range(first, stop)
     constructor = make.MakeEnv(config.env)
@@ -51,12 +50,14 @@ class PlainLoop:
     return len(self._actions) * len(self._envs) / seconds
 
   def _reset(self, offset: int, episode: int):
-    self._envs[offset].reset(seed=episode_data.episode_seed(
-        self._run_seed, self._indices[offset], episode))
+    self._envs[offset].reset(
+      seed=episode_data.episode_seed(self._run_seed, self._indices[offset], episode)
+    )
 
 
-def replay_in_vector_env(env: gymnasium.vector.VectorEnv, actions: np.ndarray,
-                         run_seed: int) -> float:
+def replay_in_vector_env(
+  env: gymnasium.vector.VectorEnv, actions: np.ndarray, run_seed: int
+) -> float:
   """Replays actions in an environment with automatic resets.
 
   Only the first episodes have the seeds of the recorded ones.
@@ -72,8 +73,7 @@ def replay_in_vector_env(env: gymnasium.vector.VectorEnv, actions: np.ndarray,
   """
   convert = action_scaling.action_converter(env.single_action_space)
   converted = [np.array(convert(action)) for action in actions]
-  env.reset(seed=[episode_data.episode_seed(run_seed, index, 0)
-                  for index in range(env.num_envs)])
+  env.reset(seed=[episode_data.episode_seed(run_seed, index, 0) for index in range(env.num_envs)])
   start = time.perf_counter()
   for action in converted:
     env.step(action)

@@ -23,9 +23,11 @@ from benchmarks.peers import action_replay, sb3
 Measurement = Callable[[], float]  # Returns steps per second.
 
 
-def step_vector_env(env_class: Callable[..., gymnasium.vector.VectorEnv],
-                    config: config_lib.Config,
-                    actions: np.ndarray) -> Measurement:
+def step_vector_env(
+  env_class: Callable[..., gymnasium.vector.VectorEnv],
+  config: config_lib.Config,
+  actions: np.ndarray,
+) -> Measurement:
   """Prepares to measure how fast a vector environment replays actions.
 
   Args:
@@ -33,14 +35,14 @@ def step_vector_env(env_class: Callable[..., gymnasium.vector.VectorEnv],
     config: Configuration of the run.
     actions: Actions of the policy, of shape [T, B, ...].
   """
-  env = env_class([make.MakeEnv(config.env)] * config.num_envs,
-                  autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
-  return lambda: action_replay.replay_in_vector_env(
-      env, actions, config.seed)
+  env = env_class(
+    [make.MakeEnv(config.env)] * config.num_envs,
+    autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP,
+  )
+  return lambda: action_replay.replay_in_vector_env(env, actions, config.seed)
 
 
-def train_sb3(config: config_lib.Config,
-              actions: np.ndarray) -> Measurement:
+def train_sb3(config: config_lib.Config, actions: np.ndarray) -> Measurement:
   """Prepares to measure how fast Stable-Baselines3 trains a config.
 
   All environments run in one process. Every measurement trains the same
@@ -52,10 +54,11 @@ def train_sb3(config: config_lib.Config,
   """
   stable_baselines3 = sb3.library()
   from stable_baselines3.common import vec_env
+
   env = vec_env.DummyVecEnv([make.MakeEnv(config.env)] * config.num_envs)
   model = stable_baselines3.PPO(
-      "MlpPolicy", env, device="cpu",
-      **sb3.settings(config, env.action_space))
+    "MlpPolicy", env, device="cpu", **sb3.settings(config, env.action_space)
+  )
   untrained = copy.deepcopy(model.get_parameters())
   update = config.num_envs * config.algorithm.segment_length
   steps = update * -(-len(actions) * config.num_envs // update)
@@ -65,18 +68,24 @@ def train_sb3(config: config_lib.Config,
     start = time.perf_counter()
     model.learn(steps)
     return steps / (time.perf_counter() - start)
+
   return measure
 
 
 # For each library: its package, and its measurements by name of the table row.
 PEERS: dict[str, tuple[str, dict[str, Callable[..., Measurement]]]] = {
-    "gymnasium": ("gymnasium", {
-        name: functools.partial(step_vector_env, env_class)
-        for name, env_class in (
-            ("gymnasium_sync", gymnasium.vector.SyncVectorEnv),
-            ("gymnasium_async", gymnasium.vector.AsyncVectorEnv),
-            ("vector_env", vector_env.VectorEnv))}),
-    "sb3": ("stable_baselines3", {"sb3_training": train_sb3}),
+  "gymnasium": (
+    "gymnasium",
+    {
+      name: functools.partial(step_vector_env, env_class)
+      for name, env_class in (
+        ("gymnasium_sync", gymnasium.vector.SyncVectorEnv),
+        ("gymnasium_async", gymnasium.vector.AsyncVectorEnv),
+        ("vector_env", vector_env.VectorEnv),
+      )
+    },
+  ),
+  "sb3": ("stable_baselines3", {"sb3_training": train_sb3}),
 }
 
 
@@ -92,13 +101,13 @@ def main(row: str, path: str, config_name: str, *settings: str):
   """
   config = training.load_config(config_name, settings)
   actions = np.load(path)
-  rows = {name: function for _, measurements in PEERS.values()
-          for name, function in measurements.items()}
+  rows = {
+    name: function for _, measurements in PEERS.values() for name, function in measurements.items()
+  }
   if row in rows:
     measurement = rows[row](config, actions)
   else:
-    measurement = action_replay.PlainLoop(
-        config, actions, *map(int, row.split("-"))).replay
+    measurement = action_replay.PlainLoop(config, actions, *map(int, row.split("-"))).replay
   measuring_process.serve(measurement)
 
 

@@ -43,11 +43,11 @@ def library() -> types.ModuleType:
   """
   import torch._dynamo  # noqa: F401, I001
   import stable_baselines3
+
   return stable_baselines3
 
 
-def settings(config: config_lib.Config, action_space: gymnasium.Space
-             ) -> dict[str, Any]:
+def settings(config: config_lib.Config, action_space: gymnasium.Space) -> dict[str, Any]:
   """Returns the arguments of PPO that correspond to a config.
 
   Args:
@@ -61,44 +61,46 @@ def settings(config: config_lib.Config, action_space: gymnasium.Space
   length = algorithm.segment_length
   if not length:
     raise config_lib.ConfigError(
-        "Stable-Baselines3 learns from segments, but this config has no "
-        "algorithm.segment_length.")
+      "Stable-Baselines3 learns from segments, but this config has no algorithm.segment_length."
+    )
   rate, std = algorithm.learning_rate, network.init_std
-  if isinstance(action_space, gymnasium.spaces.Box) and (
-      action_space.is_bounded()):
+  if isinstance(action_space, gymnasium.spaces.Box) and (action_space.is_bounded()):
     # `init_std` applies to actions that are scaled to [-1, 1].
     std *= float(np.mean(action_space.high - action_space.low)) / 2
   return {
-      "learning_rate": rate if algorithm.lr_schedule != "linear" else (
-          lambda remaining: remaining * rate),
-      "n_steps": length,
-      "batch_size": algorithm.minibatch_size or config.num_envs * length,
-      "n_epochs": algorithm.update_epochs,
-      "gamma": algorithm.discount,
-      "gae_lambda": algorithm.gae_lambda,
-      "clip_range": algorithm.clip_ratio or math.inf,
-      "clip_range_vf": algorithm.value_clip,
-      "normalize_advantage": algorithm.normalize_advantage,
-      "ent_coef": algorithm.entropy_coef,
-      "vf_coef": algorithm.value_coef,
-      "max_grad_norm": algorithm.max_grad_norm or math.inf,
-      "policy_kwargs": {
-          "net_arch": {"pi": list(network.policy_layers),
-                       "vf": list(network.value_layers)},
-          "ortho_init": network.initializer == "orthogonal",
-          "log_std_init": math.log(std),
-          "optimizer_kwargs": {"eps": algorithm.adam_epsilon}}}
+    "learning_rate": rate
+    if algorithm.lr_schedule != "linear"
+    else (lambda remaining: remaining * rate),
+    "n_steps": length,
+    "batch_size": algorithm.minibatch_size or config.num_envs * length,
+    "n_epochs": algorithm.update_epochs,
+    "gamma": algorithm.discount,
+    "gae_lambda": algorithm.gae_lambda,
+    "clip_range": algorithm.clip_ratio or math.inf,
+    "clip_range_vf": algorithm.value_clip,
+    "normalize_advantage": algorithm.normalize_advantage,
+    "ent_coef": algorithm.entropy_coef,
+    "vf_coef": algorithm.value_coef,
+    "max_grad_norm": algorithm.max_grad_norm or math.inf,
+    "policy_kwargs": {
+      "net_arch": {"pi": list(network.policy_layers), "vf": list(network.value_layers)},
+      "ortho_init": network.initializer == "orthogonal",
+      "log_std_init": math.log(std),
+      "optimizer_kwargs": {"eps": algorithm.adam_epsilon},
+    },
+  }
 
 
 def normalization(config: config_lib.Config) -> dict[str, Any]:
   """Returns the arguments of VecNormalize that correspond to a config."""
   algorithm = config.algorithm
   return {
-      "norm_obs": algorithm.normalize_observ,
-      "clip_obs": algorithm.observ_clip,
-      "norm_reward": algorithm.reward_scale == "return",
-      "clip_reward": algorithm.reward_clip or math.inf,
-      "gamma": algorithm.discount}
+    "norm_obs": algorithm.normalize_observ,
+    "clip_obs": algorithm.observ_clip,
+    "norm_reward": algorithm.reward_scale == "return",
+    "clip_reward": algorithm.reward_clip or math.inf,
+    "gamma": algorithm.discount,
+  }
 
 
 def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
@@ -115,25 +117,30 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
   stable_baselines3 = library()
   import torch
   from stable_baselines3.common import env_util, monitor, vec_env
+
   start = time.perf_counter()
   with tempfile.TemporaryDirectory() as folder:
     env = env_util.make_vec_env(
-        make.MakeEnv(config.env), config.num_envs if matched else 1,
-        config.seed, monitor_dir=folder, vec_env_cls=vec_env.DummyVecEnv)
+      make.MakeEnv(config.env),
+      config.num_envs if matched else 1,
+      config.seed,
+      monitor_dir=folder,
+      vec_env_cls=vec_env.DummyVecEnv,
+    )
     arguments = {}
     if matched:
       arguments = settings(config, env.action_space)
       arguments["policy_kwargs"]["activation_fn"] = getattr(
-          torch.nn, ACTIVATIONS[config.network.activation])
+        torch.nn, ACTIVATIONS[config.network.activation]
+      )
       env = vec_env.VecNormalize(env, **normalization(config))
-    stable_baselines3.PPO(
-        "MlpPolicy", env, device="cpu", seed=config.seed, **arguments
-        ).learn(config.steps)
+    stable_baselines3.PPO("MlpPolicy", env, device="cpu", seed=config.seed, **arguments).learn(
+      config.steps
+    )
     seconds = time.perf_counter() - start
     env.close()
     episodes = monitor.load_results(folder)
-  return {"seconds": seconds,
-          "points": points(episodes, config.every("report_every"))}
+  return {"seconds": seconds, "points": points(episodes, config.every("report_every"))}
 
 
 def points(episodes: pd.DataFrame, interval: int) -> list[dict[str, float]]:
@@ -151,18 +158,18 @@ def points(episodes: pd.DataFrame, interval: int) -> list[dict[str, float]]:
   """
   intervals = (episodes["l"].cumsum() - 1) // interval
   curve = episodes.groupby(intervals).agg({"t": "last", "r": "mean"})
-  return [{"seconds": seconds, "return": score}
-          for seconds, score in zip(curve["t"], curve["r"], strict=True)]
+  return [
+    {"seconds": seconds, "return": score}
+    for seconds, score in zip(curve["t"], curve["r"], strict=True)
+  ]
 
 
 def main(argv: list[str] | None = None):
   """Trains Stable-Baselines3 and prints its learning curve."""
   parser = command_line.make_parser(__doc__, config="hopper")
-  parser.add_argument("--steps", metavar="N",
-                      help="environment steps; None: the config's")
+  parser.add_argument("--steps", metavar="N", help="environment steps; None: the config's")
   parser.add_argument("--seed", metavar="N", default="0", help="random seed")
-  parser.add_argument("--matched", action="store_true",
-                      help="apply the settings of the config")
+  parser.add_argument("--matched", action="store_true", help="apply the settings of the config")
   args = parser.parse_args(argv)
   changes = [f"seed={args.seed}"]
   if args.steps:

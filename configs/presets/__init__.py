@@ -29,6 +29,6 @@ def apply(name: str, config: config_lib.Config) -> config_lib.Config:
   if name not in names():
     hint = config_parsing.did_you_mean(name, names())
     raise config_lib.ConfigError(
-        f"--preset {name}: no such preset.{hint} Presets: "
-        f"{', '.join(names())}.")
+      f"--preset {name}: no such preset.{hint} Presets: {', '.join(names())}."
+    )
   return importlib.import_module(f"{__name__}.{name}").apply(config)

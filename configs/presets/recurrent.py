@@ -20,8 +20,7 @@ def apply(config: config_lib.Config) -> config_lib.Config:
   """
   length = config.algorithm.segment_length
   if length and length < _LENGTH:
-    config = config.override({
-        "num_envs": max(1, config.num_envs * length // _LENGTH),
-        "algorithm.segment_length": _LENGTH})
-  return config.override({
-      "network.recurrent": "gru", "algorithm.minibatch_size": 512})
+    config = config.override(
+      {"num_envs": max(1, config.num_envs * length // _LENGTH), "algorithm.segment_length": _LENGTH}
+    )
+  return config.override({"network.recurrent": "gru", "algorithm.minibatch_size": 512})

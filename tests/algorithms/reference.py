@@ -24,7 +24,7 @@ class Gaussian:
   def log_prob(parameters, action):
     mean, log_std = parameters
     deviation = (action - mean) / np.exp(log_std)
-    return (-0.5 * deviation ** 2 - log_std - 0.5 * np.log(2 * np.pi)).sum(-1)
+    return (-0.5 * deviation**2 - log_std - 0.5 * np.log(2 * np.pi)).sum(-1)
 
   @staticmethod
   def entropy(parameters):
@@ -33,9 +33,12 @@ class Gaussian:
   @staticmethod
   def kl(parameters, other):
     (mean, log_std), (other_mean, other_log_std) = parameters, other
-    return (other_log_std - log_std - 0.5 + (
-        np.exp(2 * log_std) + (mean - other_mean) ** 2) / (
-            2 * np.exp(2 * other_log_std))).sum(-1)
+    return (
+      other_log_std
+      - log_std
+      - 0.5
+      + (np.exp(2 * log_std) + (mean - other_mean) ** 2) / (2 * np.exp(2 * other_log_std))
+    ).sum(-1)
 
   @staticmethod
   def std(parameters):
@@ -68,12 +71,15 @@ class Gaussian:
     (mean, log_std), (old_mean, old_log_std) = parameters, old
     variance = np.exp(2 * log_std)
     grad_log_prob, grad_entropy, grad_kl = (
-        x[:, None] for x in (grad_log_prob, grad_entropy, grad_kl))
-    grad_mean = (grad_log_prob * (action - mean) / variance
-                 + grad_kl * (mean - old_mean) / variance)
+      x[:, None] for x in (grad_log_prob, grad_entropy, grad_kl)
+    )
+    grad_mean = grad_log_prob * (action - mean) / variance + grad_kl * (mean - old_mean) / variance
     spread = np.exp(2 * old_log_std) + (old_mean - mean) ** 2
-    grad_log_std = (grad_log_prob * ((action - mean) ** 2 / variance - 1)
-                    + grad_entropy + grad_kl * (1 - spread / variance))
+    grad_log_std = (
+      grad_log_prob * ((action - mean) ** 2 / variance - 1)
+      + grad_entropy
+      + grad_kl * (1 - spread / variance)
+    )
     return grad_mean, {"policy/log_std": grad_log_std.sum(0)}
 
 
@@ -122,9 +128,11 @@ class Categorical:
     p, old_p = np.exp(log_p), np.exp(cls.log_probs(old))
     one_hot = np.eye(logits.shape[1])[action]
     entropy = -(p * log_p).sum(-1, keepdims=True)
-    return (grad_log_prob[:, None] * (one_hot - p)
-            - grad_entropy[:, None] * p * (log_p + entropy)
-            + grad_kl[:, None] * (p - old_p)), {}
+    return (
+      grad_log_prob[:, None] * (one_hot - p)
+      - grad_entropy[:, None] * p * (log_p + entropy)
+      + grad_kl[:, None] * (p - old_p)
+    ), {}
 
 
 class Sequence(NamedTuple):
@@ -151,10 +159,16 @@ def sequences(transitions: types.Transition) -> list[Sequence]:
       truncated = transitions.truncated[step, env]
       continues = step + 1 < steps and transitions.valid[step + 1, env]
       if terminated or truncated or not continues:
-        result.append(Sequence(
-            transitions.observ[rows, env], transitions.action[rows, env],
-            transitions.reward[rows, env], terminated, truncated,
-            transitions.next_observ[step, env]))
+        result.append(
+          Sequence(
+            transitions.observ[rows, env],
+            transitions.action[rows, env],
+            transitions.reward[rows, env],
+            terminated,
+            truncated,
+            transitions.next_observ[step, env],
+          )
+        )
         rows = []
   return result
 
@@ -167,10 +181,15 @@ class Learned(NamedTuple):
   effects: dict[str, float]  # Shares of values that bounds changed, by bound.
 
 
-def learn(state: dict[str, np.ndarray], collected: list[Sequence],
-          orders: list[list[np.ndarray]], progress: float,
-          config: config_lib.Algorithm, network: config_lib.Network,
-          distribution) -> Learned:
+def learn(
+  state: dict[str, np.ndarray],
+  collected: list[Sequence],
+  orders: list[list[np.ndarray]],
+  progress: float,
+  config: config_lib.Algorithm,
+  network: config_lib.Network,
+  distribution,
+) -> Learned:
   """Computes one update.
 
   Args:
@@ -191,31 +210,32 @@ def learn(state: dict[str, np.ndarray], collected: list[Sequence],
       learner.gradient_step(rows)
   learner.adapt()
   learner.update_moments()
-  return Learned(learner.state, learner.metrics, {
-      name: np.mean(shares) for name, shares in learner.effects.items()})
+  return Learned(
+    learner.state,
+    learner.metrics,
+    {name: np.mean(shares) for name, shares in learner.effects.items()},
+  )
 
 
 class _Learner:
   """Variables and intermediate results of an update."""
 
   def __init__(self, state, collected, config, network, distribution):
-    self.state = {
-        name: np.array(value, np.float64) for name, value in state.items()}
+    self.state = {name: np.array(value, np.float64) for name, value in state.items()}
     self.effects = {}  # Lists of the shares in `Learned.effects`, by name.
     self._collected = collected
     self._config = config
     self._network = network
     self._distribution = distribution
     reward, self._action, observ = (
-        np.concatenate([getattr(sequence, name) for sequence in collected])
-        for name in ("reward", "action", "observ"))
-    self._reward, self._observ = (
-        reward.astype(np.float64), observ.astype(np.float64))
+      np.concatenate([getattr(sequence, name) for sequence in collected])
+      for name in ("reward", "action", "observ")
+    )
+    self._reward, self._observ = (reward.astype(np.float64), observ.astype(np.float64))
     self._sequence = np.repeat(
-        np.arange(len(collected)),
-        [len(sequence.reward) for sequence in collected])
-    self._final_inputs = self._features(
-        np.stack([sequence.final_observ for sequence in collected]))
+      np.arange(len(collected)), [len(sequence.reward) for sequence in collected]
+    )
+    self._final_inputs = self._features(np.stack([sequence.final_observ for sequence in collected]))
     self._inputs = self._features(self._observ)
     self._losses = []  # For each gradient step, losses by name.
 
@@ -223,8 +243,7 @@ class _Learner:
     """Computes quantities that stay constant during the update."""
     config, state = self._config, self.state
     self._before = self._policy()
-    self._old_log_prob = self._distribution.log_prob(
-        self._before, self._action)
+    self._old_log_prob = self._distribution.log_prob(self._before, self._action)
     rate = state["step_size/rate:0"]
     if config.lr_schedule == "linear":
       rate = rate * (1 - progress)
@@ -234,39 +253,57 @@ class _Learner:
     self.estimate()
     self._old_value, advantage = self._value, self._advantage
     self.metrics = {
-        "explained_variance": 1 - advantage.var() / (
-            (self._old_value + advantage).var() + 1e-8),
-        "value_mean": self._old_value.mean(), "learning_rate": rate,
-        "action_std": self._distribution.std(self._before),
-        "action_saturation": self._distribution.saturation(self._action)}
+      "explained_variance": 1 - advantage.var() / ((self._old_value + advantage).var() + 1e-8),
+      "value_mean": self._old_value.mean(),
+      "learning_rate": rate,
+      "action_std": self._distribution.std(self._before),
+      "action_saturation": self._distribution.saturation(self._action),
+    }
 
   def estimate(self):
     """Estimates values and advantages with the current weights."""
     config = self._config
     self._value, final_value = (
-        forward(self.state, "value", self._network, x)[-1][:, 0]
-        for x in (self._inputs, self._final_inputs))
+      forward(self.state, "value", self._network, x)[-1][:, 0]
+      for x in (self._inputs, self._final_inputs)
+    )
     scaled = self._reward / self._reward_scale()
     if config.reward_clip is not None:
-      self.effects["reward_clip"] = [
-          (np.abs(scaled) > config.reward_clip).mean()]
+      self.effects["reward_clip"] = [(np.abs(scaled) > config.reward_clip).mean()]
       scaled = np.clip(scaled, -config.reward_clip, config.reward_clip)
-    self._advantage = np.concatenate([
-        _advantage(sequence, scaled[self._sequence == index],
-                   self._value[self._sequence == index], final_value[index],
-                   config)
-        for index, sequence in enumerate(self._collected)])
+    self._advantage = np.concatenate(
+      [
+        _advantage(
+          sequence,
+          scaled[self._sequence == index],
+          self._value[self._sequence == index],
+          final_value[index],
+          config,
+        )
+        for index, sequence in enumerate(self._collected)
+      ]
+    )
 
   def gradient_step(self, rows):
     """Takes one step of Adam on the given rows."""
     config = self._config
-    gradients, losses, effects = _loss_gradients(self.state, _Batch(
-        self._inputs[rows], self._action[rows],
-        self._distribution.take(self._before, rows), self._old_log_prob[rows],
-        self._old_value[rows], self._advantage[rows],
-        (self._value + self._advantage)[rows], self._sequence[rows]), config,
-        self._network, self._distribution)
-    norm = np.sqrt(sum((x ** 2).sum() for x in gradients.values()))
+    gradients, losses, effects = _loss_gradients(
+      self.state,
+      _Batch(
+        self._inputs[rows],
+        self._action[rows],
+        self._distribution.take(self._before, rows),
+        self._old_log_prob[rows],
+        self._old_value[rows],
+        self._advantage[rows],
+        (self._value + self._advantage)[rows],
+        self._sequence[rows],
+      ),
+      config,
+      self._network,
+      self._distribution,
+    )
+    norm = np.sqrt(sum((x**2).sum() for x in gradients.values()))
     if config.max_grad_norm is not None:
       effects["max_grad_norm"] = norm > config.max_grad_norm
       shrink = min(1.0, config.max_grad_norm / norm)
@@ -279,11 +316,9 @@ class _Learner:
   def adapt(self):
     """Adapts learning rate and penalty to the KL divergence."""
     config, state, losses = self._config, self.state, self._losses
-    self.metrics.update({
-        name: np.mean([each[name] for each in losses]) for name in losses[0]})
+    self.metrics.update({name: np.mean([each[name] for each in losses]) for name in losses[0]})
     self.metrics["gradient_steps"] = len(losses)
-    self.metrics["finite_steps"] = sum(
-        np.isfinite(each["grad_norm"]) for each in losses)
+    self.metrics["finite_steps"] = sum(np.isfinite(each["grad_norm"]) for each in losses)
     kl = self._distribution.kl(self._before, self._policy()).mean()
     self.metrics["kl"] = kl
     if config.lr_schedule == "kl_adaptive":
@@ -303,12 +338,10 @@ class _Learner:
     """Updates the moments of returns and observations."""
     config, state, observ = self._config, self.state, self._observ
     if config.reward_scale == "return":
-      _add(state, "return",
-           (self._value + self._advantage) * self._reward_scale())
+      _add(state, "return", (self._value + self._advantage) * self._reward_scale())
     self.metrics["reward_scale"] = self._reward_scale()
     if config.normalize_observ:
-      self.metrics["observ_clipped"] = (
-          np.abs(self._inputs) == config.observ_clip).mean()
+      self.metrics["observ_clipped"] = (np.abs(self._inputs) == config.observ_clip).mean()
       _add(state, "observ", observ.reshape(len(observ), -1))
       self.metrics["observ_mean"] = state["observ/mean:0"].mean()
       self.metrics["observ_std"] = _std(state, "observ").mean()
@@ -318,8 +351,7 @@ class _Learner:
     observ = observ.reshape(len(observ), -1).astype(np.float64)
     if not self._config.normalize_observ:
       return observ
-    scaled = (observ - self.state["observ/mean:0"]) / (
-        _std(self.state, "observ") + 1e-8)
+    scaled = (observ - self.state["observ/mean:0"]) / (_std(self.state, "observ") + 1e-8)
     self.effects["observ_clip"] = [(np.abs(scaled) > bound).mean()]
     return np.clip(scaled, -bound, bound)
 
@@ -335,13 +367,18 @@ class _Learner:
 
 
 _ACTIVATIONS = {
-    "linear": lambda x: x, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0),
-    "elu": lambda x: np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1)}
+  "linear": lambda x: x,
+  "tanh": np.tanh,
+  "relu": lambda x: np.maximum(x, 0),
+  "elu": lambda x: np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1),
+}
 # Derivatives of activations as functions of their outputs.
 _DERIVATIVES = {
-    "linear": np.ones_like, "tanh": lambda y: 1 - y ** 2,
-    "relu": lambda y: np.where(y > 0, 1.0, 0.0),
-    "elu": lambda y: np.where(y > 0, 1.0, y + 1)}
+  "linear": np.ones_like,
+  "tanh": lambda y: 1 - y**2,
+  "relu": lambda y: np.where(y > 0, 1.0, 0.0),
+  "elu": lambda y: np.where(y > 0, 1.0, y + 1),
+}
 
 
 def _layers(name, network, state):
@@ -350,16 +387,18 @@ def _layers(name, network, state):
   # `mean_activation` applies to means, which only Gaussian policies output.
   gaussian = name == "policy" and "policy/log_std" in state
   output = network.mean_activation if gaussian else "linear"
-  return [(f"{name}/hidden_{index}", network.activation)
-          for index in range(num_hidden)] + [(f"{name}/output", output)]
+  return [(f"{name}/hidden_{index}", network.activation) for index in range(num_hidden)] + [
+    (f"{name}/output", output)
+  ]
 
 
 def forward(state, name, network, inputs):
   """Returns the inputs of a network, followed by the outputs of each layer."""
   results = [inputs]
   for layer, activation in _layers(name, network, state):
-    results.append(_ACTIVATIONS[activation](
-        results[-1] @ state[f"{layer}/kernel"] + state[f"{layer}/bias"]))
+    results.append(
+      _ACTIVATIONS[activation](results[-1] @ state[f"{layer}/kernel"] + state[f"{layer}/bias"])
+    )
   return results
 
 
@@ -406,8 +445,7 @@ def _loss_gradients(state, batch, config, network, distribution):
     low, high = 1 - config.clip_ratio, 1 + config.clip_ratio
     # The gradient of a clipped ratio is zero.
     is_clipped = np.where(advantage > 0, ratio > high, ratio < low)
-    surrogate = np.where(
-        is_clipped, np.clip(ratio, low, high) * advantage, surrogate)
+    surrogate = np.where(is_clipped, np.clip(ratio, low, high) * advantage, surrogate)
     grad_log_prob = np.where(is_clipped, 0, grad_log_prob)
     effects["clip_ratio"] = is_clipped.mean()
     losses["clip_fraction"] = ((ratio < low) | (ratio > high)).mean()
@@ -430,19 +468,21 @@ def _loss_gradients(state, batch, config, network, distribution):
   if config.kl_penalty:
     grad_kl += state["penalty/weight:0"] / num_rows
   if config.kl_cutoff_coef:
-    losses["kl_cutoff"], grad_cutoff, effects["kl_cutoff"] = _cutoff(
-        kl, batch.sequence, config)
+    losses["kl_cutoff"], grad_cutoff, effects["kl_cutoff"] = _cutoff(kl, batch.sequence, config)
     grad_kl += grad_cutoff
 
+  grad_entropy = np.full(num_rows, -config.entropy_coef / num_rows)
   grad_output, gradients = distribution.gradients(
-      parameters, batch.old, batch.action, grad_log_prob,
-      np.full(num_rows, -config.entropy_coef / num_rows), grad_kl)
+    parameters, batch.old, batch.action, grad_log_prob, grad_entropy, grad_kl
+  )
   gradients |= _backward(state, "policy", network, policy, grad_output)
-  gradients |= _backward(
-      state, "value", network, values,
-      config.value_coef * grad_value[:, None] / num_rows)
-  losses.update(policy_loss=-surrogate.mean(), value_loss=(error ** 2).mean(),
-                entropy=distribution.entropy(parameters).mean())
+  grad_value = config.value_coef * grad_value[:, None] / num_rows
+  gradients |= _backward(state, "value", network, values, grad_value)
+  losses.update(
+    policy_loss=-surrogate.mean(),
+    value_loss=(error**2).mean(),
+    entropy=distribution.entropy(parameters).mean(),
+  )
   return gradients, losses, effects
 
 
@@ -459,11 +499,13 @@ def _cutoff(kl, sequence, config):
   for index, length in zip(indices, lengths, strict=True):
     members = sequence == index
     excess = max(0, kl[members].mean() - threshold)
-    grad_kl[members] += (
-        config.kl_cutoff_coef * 2 * excess / length / len(indices))
+    grad_kl[members] += config.kl_cutoff_coef * 2 * excess / length / len(indices)
     excesses.append(excess)
-  return (config.kl_cutoff_coef * np.mean(np.square(excesses)), grad_kl,
-          np.mean([excess > 0 for excess in excesses]))
+  return (
+    config.kl_cutoff_coef * np.mean(np.square(excesses)),
+    grad_kl,
+    np.mean([excess > 0 for excess in excesses]),
+  )
 
 
 def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
@@ -473,14 +515,13 @@ def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
   algorithm 1.
   """
   state["adam/iteration"] = step = state["adam/iteration"] + 1
-  rate = rate * np.sqrt(1 - beta2 ** step) / (1 - beta1 ** step)
+  rate = rate * np.sqrt(1 - beta2**step) / (1 - beta1**step)
   for name, gradient in gradients.items():
     prefix = "adam/" + name.replace("/", "_")
     momentum, velocity = prefix + "_momentum", prefix + "_velocity"
     state[momentum] = beta1 * state[momentum] + (1 - beta1) * gradient
-    state[velocity] = beta2 * state[velocity] + (1 - beta2) * gradient ** 2
-    state[name] = state[name] - rate * state[momentum] / (
-        np.sqrt(state[velocity]) + epsilon)
+    state[velocity] = beta2 * state[velocity] + (1 - beta2) * gradient**2
+    state[name] = state[name] - rate * state[momentum] / (np.sqrt(state[velocity]) + epsilon)
 
 
 def _advantage(sequence, reward, value, final_value, config):
@@ -491,9 +532,12 @@ def _advantage(sequence, reward, value, final_value, config):
   next_value = [*value[1:], 0.0 if has_no_future else final_value]
   errors = reward + config.discount * np.array(next_value) - value
   decay = config.discount * config.gae_lambda
-  return np.array([
-      sum(decay ** step * error for step, error in enumerate(errors[start:]))
-      for start in range(len(errors))])
+  return np.array(
+    [
+      sum(decay**step * error for step, error in enumerate(errors[start:]))
+      for start in range(len(errors))
+    ]
+  )
 
 
 def _std(state, name):
@@ -503,11 +547,10 @@ def _std(state, name):
 
 def _add(state, name, samples):
   """Adds samples to the moments, which it computes from plain sums."""
-  count, mean, squares = (
-      state[f"{name}/{field}:0"] for field in ("count", "mean", "squares"))
+  count, mean, squares = (state[f"{name}/{field}:0"] for field in ("count", "mean", "squares"))
   total = count * mean + samples.sum(0)
-  total_of_squares = squares + count * mean ** 2 + (samples ** 2).sum(0)
+  total_of_squares = squares + count * mean**2 + (samples**2).sum(0)
   count = count + len(samples)
   state[f"{name}/count:0"] = count
   state[f"{name}/mean:0"] = total / count
-  state[f"{name}/squares:0"] = total_of_squares - total ** 2 / count
+  state[f"{name}/squares:0"] = total_of_squares - total**2 / count

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 _SCRIPT = """
 import functools
@@ -69,8 +69,8 @@ print("the same")
 @pytest.mark.slow
 def test_two_devices_give_the_same_bits_as_one_device():
   output = subprocess.run(
-      [sys.executable, "-c", _SCRIPT], cwd=command.ROOT, check=True,
-      stdout=subprocess.PIPE, text=True).stdout
+    [sys.executable, "-c", _SCRIPT], cwd=command.ROOT, check=True, stdout=subprocess.PIPE, text=True
+  ).stdout
   assert output == "the same\n"
 
 
@@ -79,8 +79,8 @@ def test_two_devices_give_the_same_bits_as_one_device():
 def test_gpu_solves_cartpole(tmp_path, monkeypatch):
   monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
   done = command.run(
-      "train.py", "--config", "cartpole", "--device", "gpu", "--logdir",
-      tmp_path, cwd=tmp_path)
+    "train.py", "--config", "cartpole", "--device", "gpu", "--logdir", tmp_path, cwd=tmp_path
+  )
   assert done.returncode == 0, done.stdout
   rows = command.rows(command.run_folder(tmp_path))
   scores = [row["return_mean"] for row in rows if row["phase"] == "eval"]

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from agents.algorithms import lr_schedule
-from tests import modes
+from tests.support import modes
 
 
 def _rate(schedule, progress=0.0):
@@ -19,26 +19,33 @@ def test_constant_rate_does_not_change():
     assert _rate(schedule, progress) == np.float32(3e-4)
 
 
-@pytest.mark.parametrize("progress, expected", [
-    (0.0, 3e-4), (0.25, 2.25e-4), (0.5, 1.5e-4), (1.0, 0.0), (1.1, 0.0)])
-def test_linear_rate_falls_to_zero_over_the_budget(
-    progress, expected):
+@pytest.mark.parametrize(
+  "progress, expected", [(0.0, 3e-4), (0.25, 2.25e-4), (0.5, 1.5e-4), (1.0, 0.0), (1.1, 0.0)]
+)
+def test_linear_rate_falls_to_zero_over_the_budget(progress, expected):
   schedule = lr_schedule.LearningRateSchedule("linear", 3e-4, 0.01)
   schedule.adapt(tf.constant(1.0))
   np.testing.assert_allclose(_rate(schedule, progress), expected, rtol=1e-6)
 
 
 def _kl_adaptive(initial):
-  return lr_schedule.LearningRateSchedule(
-      "kl_adaptive", initial, kl_target=0.01)
+  return lr_schedule.LearningRateSchedule("kl_adaptive", initial, kl_target=0.01)
 
 
 @modes.eager_and_compiled
-@pytest.mark.parametrize("kl, factor", [
-    (0.0, 1.5), (0.0049, 1.5), (0.0051, 1), (0.01, 1), (0.0199, 1),
-    (0.0201, 1 / 1.5), (10.0, 1 / 1.5)])
-def test_kl_adaptive_rate_changes_outside_the_target_range(
-    prepare, kl, factor):
+@pytest.mark.parametrize(
+  "kl, factor",
+  [
+    (0.0, 1.5),
+    (0.0049, 1.5),
+    (0.0051, 1),
+    (0.01, 1),
+    (0.0199, 1),
+    (0.0201, 1 / 1.5),
+    (10.0, 1 / 1.5),
+  ],
+)
+def test_kl_adaptive_rate_changes_outside_the_target_range(prepare, kl, factor):
   schedule = _kl_adaptive(3e-4)
   prepare(schedule.adapt)(tf.constant(kl))
   np.testing.assert_allclose(_rate(schedule), factor * 3e-4, rtol=1e-6)
@@ -49,8 +56,7 @@ def test_kl_adaptive_rate_accumulates_and_ignores_progress():
   for kl in (1.0, 1.0, 0.0, 0.01, 1.0):
     schedule.adapt(tf.constant(kl))
   for progress in (0.0, 1.0):
-    np.testing.assert_allclose(
-        _rate(schedule, progress), 1e-3 / 1.5 ** 2, rtol=1e-5)
+    np.testing.assert_allclose(_rate(schedule, progress), 1e-3 / 1.5**2, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kl", [0.0, 1.0])
@@ -63,8 +69,7 @@ def test_kl_adaptive_rate_stays_within_bounds_and_recovers(kl):
   schedule.adapt(tf.constant(kl))
   assert _rate(schedule) == bound
   schedule.adapt(tf.constant(1 - kl))
-  np.testing.assert_allclose(
-      _rate(schedule), bound / 1.5 if kl == 0 else bound * 1.5, rtol=1e-6)
+  np.testing.assert_allclose(_rate(schedule), bound / 1.5 if kl == 0 else bound * 1.5, rtol=1e-6)
 
 
 def test_variables_contain_the_complete_state():

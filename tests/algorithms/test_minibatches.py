@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from agents.algorithms import gradient_accumulation, minibatches
 from agents.ops import masked, random
-from tests import modes
+from tests.support import modes
 
 
 class _Rows(NamedTuple):
@@ -20,23 +20,26 @@ class _Rows(NamedTuple):
 def _rows(num_rows):
   row = np.arange(num_rows)
   matrix = 100.0 * row[:, None, None] + np.arange(6).reshape(2, 3)
-  return _Rows(tf.constant(row), tf.constant(matrix),
-               tf.constant(row % 2 == 1))
+  return _Rows(tf.constant(row), tf.constant(matrix), tf.constant(row % 2 == 1))
 
 
 def _splitter(rows, size, prepare=lambda function: function):
   """Returns a function from the number of valid rows to all minibatches."""
+
   def split(count, counter):
     result = minibatches.shuffle_split(
-        _rows(rows), tf.range(rows) < count, size, random.key(3, counter))
-    return [result.take(tf.constant(index)) for index in range(
-        1 if size is None else -(-rows // size))], result.num_minibatches
+      _rows(rows), tf.range(rows) < count, size, random.key(3, counter)
+    )
+    return [
+      result.take(tf.constant(index)) for index in range(1 if size is None else -(-rows // size))
+    ], result.num_minibatches
+
   split = prepare(split)
+
   def arrays(count, counter=0):
-    result, num_minibatches = split(
-        tf.constant(count), tf.constant(counter))
-    return tf.nest.map_structure(lambda tensor: tensor.numpy(), result), int(
-        num_minibatches)
+    result, num_minibatches = split(tf.constant(count), tf.constant(counter))
+    return tf.nest.map_structure(lambda tensor: tensor.numpy(), result), int(num_minibatches)
+
   return arrays
 
 
@@ -70,19 +73,19 @@ def test_fields_of_a_row_stay_together(prepare):
 
 
 def test_every_counter_gives_another_order():
-  orders = {np.concatenate([
-      minibatch.samples.row
-      for minibatch in _splitter(24, 4)(20, counter)[0]]).tobytes()
-            for counter in range(10)}
+  orders = {
+    np.concatenate(
+      [minibatch.samples.row for minibatch in _splitter(24, 4)(20, counter)[0]]
+    ).tobytes()
+    for counter in range(10)
+  }
   assert len(orders) == 10
 
 
 def test_order_equals_the_random_permutation():
   result, num_minibatches = _splitter(12, 4)(9)
-  rows = np.concatenate(
-      [samples.row[weight > 0] for samples, weight in result])
-  order = random.permutation(
-      12, random.key(3, tf.constant(0)), first=tf.range(12) < 9)
+  rows = np.concatenate([samples.row[weight > 0] for samples, weight in result])
+  order = random.permutation(12, random.key(3, tf.constant(0)), first=tf.range(12) < 9)
   np.testing.assert_array_equal(rows, order[:9])
   assert num_minibatches == 3
 
@@ -102,13 +105,11 @@ def test_large_minibatches_are_split_into_chunks(prepare):
     result, num_minibatches = split(count)
     assert num_minibatches == -(-count // 10)
     assert [minibatch.num_chunks for minibatch in result] == filled
-    rows = [minibatch.samples.row[minibatch.weight > 0]
-            for minibatch in result]
-    np.testing.assert_array_equal(
-        np.sort(np.concatenate(rows)), np.arange(count))
+    rows = [minibatch.samples.row[minibatch.weight > 0] for minibatch in result]
+    np.testing.assert_array_equal(np.sort(np.concatenate(rows)), np.arange(count))
     for minibatch in result:
       assert minibatch.weight.shape == (3, 4)
-      assert not minibatch.weight[minibatch.num_chunks:].any()
+      assert not minibatch.weight[minibatch.num_chunks :].any()
 
 
 @modes.compiled_slowly
@@ -125,16 +126,19 @@ def test_size_none_puts_all_rows_into_one_minibatch(prepare):
 
 @modes.compiled_slowly
 @pytest.mark.parametrize("max_rows", [4, 2048])
-def test_sum_is_independent_of_chunks(
-    prepare, max_rows, monkeypatch):
+def test_sum_is_independent_of_chunks(prepare, max_rows, monkeypatch):
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
   monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", max_rows)
+
   def sums(count):
-    minibatch = minibatches.minibatch(
-        _rows(12), masked.weight(tf.range(12) < count))
-    return minibatch.sum(lambda samples, weight: (
+    minibatch = minibatches.minibatch(_rows(12), masked.weight(tf.range(12) < count))
+    return minibatch.sum(
+      lambda samples, weight: (
         tf.reduce_sum(tf.cast(samples.row, tf.float32) * weight),
-        tf.reduce_sum(tf.cast(weight > 0, tf.int32))))
+        tf.reduce_sum(tf.cast(weight > 0, tf.int32)),
+      )
+    )
+
   sums = prepare(sums)
   for count in range(1, 13):
     mean, rows = sums(tf.constant(count))
@@ -148,20 +152,26 @@ def test_map_rows_computes_the_first_rows(prepare, max_rows, monkeypatch):
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
   monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", max_rows)
   data = tf.constant(np.arange(24, dtype=np.float32).reshape(12, 2))
-  function = prepare(lambda count: minibatches.map_rows(
-      lambda rows: tf.concat([rows, rows + 1], -1), data, count))
+  function = prepare(
+    lambda count: minibatches.map_rows(lambda rows: tf.concat([rows, rows + 1], -1), data, count)
+  )
   for count in range(1, 13):
     result = function(tf.constant(count))
     assert result.shape == (12, 4)
-    np.testing.assert_array_equal(
-        result[:count], np.concatenate([data, data + 1], -1)[:count])
+    np.testing.assert_array_equal(result[:count], np.concatenate([data, data + 1], -1)[:count])
 
 
 def test_small_minibatches_do_not_use_chunks(monkeypatch):
-  for name in ("split_minibatch", "map_rows", "split", "take", "num_filled",
-               "padded_rows", "sum_chunks"):
+  for name in (
+    "split_minibatch",
+    "map_rows",
+    "split",
+    "take",
+    "num_filled",
+    "padded_rows",
+    "sum_chunks",
+  ):
     monkeypatch.delattr(gradient_accumulation, name)
   result, _ = _splitter(2048, 1024)(2000)
   assert [minibatch.weight.shape for minibatch in result] == 2 * [(1024,)]
-  assert minibatches.minibatch(
-      _rows(2048), tf.zeros([2048])).weight.shape == (2048,)
+  assert minibatches.minibatch(_rows(2048), tf.zeros([2048])).weight.shape == (2048,)

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from agents.algorithms import reward_scale
-from tests import modes
+from tests.support import modes
 
 
 def _batches(num_batches=3):
@@ -31,11 +31,9 @@ def _update(scale, reward, returns, valid, prepare=lambda function: function):
     Standard deviation before both updates, between the updates, and after them.
   """
   stds = [scale.std.numpy()]
-  prepare(functools.partial(scale.update, "reward"))(
-      tf.constant(reward), tf.constant(valid))
+  prepare(functools.partial(scale.update, "reward"))(tf.constant(reward), tf.constant(valid))
   stds.append(scale.std.numpy())
-  prepare(functools.partial(scale.update, "return"))(
-      tf.constant(returns), tf.constant(valid))
+  prepare(functools.partial(scale.update, "return"))(tf.constant(returns), tf.constant(valid))
   return [*stds, scale.std.numpy()]
 
 
@@ -46,8 +44,8 @@ def test_kind_reward_divides_by_the_std_of_all_rewards(prepare):
     seen.extend(reward[valid].astype(np.float64))
     expected = np.std(seen)
     np.testing.assert_allclose(
-        _update(scale, reward, returns, valid, prepare),
-        [before, expected, expected], rtol=1e-5)
+      _update(scale, reward, returns, valid, prepare), [before, expected, expected], rtol=1e-5
+    )
     before = expected
 
 
@@ -58,8 +56,8 @@ def test_kind_return_divides_by_the_std_of_all_returns(prepare):
     seen.extend(returns[valid].astype(np.float64))
     expected = np.std(seen)
     np.testing.assert_allclose(
-        _update(scale, reward, returns, valid, prepare),
-        [before, before, expected], rtol=1e-5)
+      _update(scale, reward, returns, valid, prepare), [before, before, expected], rtol=1e-5
+    )
     before = expected
 
 
@@ -80,8 +78,7 @@ def test_rewards_are_divided_but_not_centered(prepare, kind):
   rewards = np.array([[-1e4, -1], [0, 2e4]], np.float32)
   std = scale.std.numpy()
   assert std.dtype == np.float32 and std > 2
-  np.testing.assert_allclose(
-      prepare(scale)(tf.constant(rewards)), rewards / std, rtol=1e-5)
+  np.testing.assert_allclose(prepare(scale)(tf.constant(rewards)), rewards / std, rtol=1e-5)
 
 
 @modes.compiled_slowly
@@ -91,8 +88,7 @@ def test_scaled_rewards_are_clipped(prepare, kind):
   scale.update("reward", tf.constant([-2.0, 6.0]), tf.fill([2], True))
   std = 4 if kind == "reward" else 1
   rewards = std * tf.constant([-9.0, -1.6, -1.4, 0.0, 1.0, 1.6, 9.0])
-  np.testing.assert_allclose(
-      prepare(scale)(rewards), [-1.5, -1.5, -1.4, 0, 1, 1.5, 1.5], rtol=1e-5)
+  np.testing.assert_allclose(prepare(scale)(rewards), [-1.5, -1.5, -1.4, 0, 1, 1.5, 1.5], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["reward", "return"])

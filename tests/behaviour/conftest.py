@@ -2,10 +2,17 @@
 
 import pytest
 
-from tests import command
+from tests.support import command
 
-RUN = (*command.SMALL, "--steps", "6000", "--set", "checkpoint_every=1000",
-       "--set", "eval_every=3000")
+RUN = (
+  *command.SMALL,
+  "--steps",
+  "6000",
+  "--set",
+  "checkpoint_every=1000",
+  "--set",
+  "eval_every=3000",
+)
 
 
 @pytest.fixture(scope="session")

@@ -8,16 +8,16 @@ from agents.environments.making import third_party
 from benchmarks import breadth
 from benchmarks.common import machine, scored_runs
 
-_QUICK = ("tests.echo:Echo discrete",
-          "tests.echo:Echo tuple", "CartPole-v1")
+_QUICK = ("tests.echo:Echo discrete", "tests.echo:Echo tuple", "CartPole-v1")
 
 
 def test_tasks_cover_all_families_of_environments():
   names = [task.name for task in breadth.TASKS]
   assert len(set(names)) == len(names)
   assert len({task.env_id for task in breadth.TASKS}) >= 25
-  extras = {third_party.find(task.env_id).extra for task in breadth.TASKS
-            if third_party.find(task.env_id)}
+  extras = {
+    third_party.find(task.env_id).extra for task in breadth.TASKS if third_party.find(task.env_id)
+  }
   assert extras == {"atari", "box2d", "dm-control", "robotics"}
   for task in breadth.TASKS:
     config = task.job.config
@@ -25,11 +25,22 @@ def test_tasks_cover_all_families_of_environments():
 
 
 def _row(**changes):
-  return {"family": "classic", "task": "CartPole-v1", "config": "default",
-          "steps": "40000", "untrained": "20", "untrained_std": "6",
-          "trained": "500", "trained_std": "0", "episodes": "9",
-          "steps_per_second": "4321", "seconds": "20", "commit": "abc",
-          "versions": "", **changes}
+  return {
+    "family": "classic",
+    "task": "CartPole-v1",
+    "config": "default",
+    "steps": "40000",
+    "untrained": "20",
+    "untrained_std": "6",
+    "trained": "500",
+    "trained_std": "0",
+    "episodes": "9",
+    "steps_per_second": "4321",
+    "seconds": "20",
+    "commit": "abc",
+    "versions": "",
+    **changes,
+  }
 
 
 def test_better_means_more_than_three_standard_errors():
@@ -38,8 +49,7 @@ def test_better_means_more_than_three_standard_errors():
   assert breadth.improvement(better) == pytest.approx(1.8)
   lines = breadth.markdown([_row(), _row(trained="21")]).splitlines()[2:]
   cells = [[cell.strip() for cell in line.split("|")[6:9]] for line in lines]
-  assert cells == [["20 ± 6.0", "500 ± 0.0", "yes"],
-                   ["20 ± 6.0", "21 ± 0.0", "no"]]
+  assert cells == [["20 ± 6.0", "500 ± 0.0", "yes"], ["20 ± 6.0", "21 ± 0.0", "no"]]
 
 
 def test_rows_have_the_order_of_the_tasks(tmp_path):
@@ -53,16 +63,18 @@ def test_rows_have_the_order_of_the_tasks(tmp_path):
   assert text.index("CartPole-v1") < text.index("Ant-v5")
 
 
-def test_finished_and_uninstalled_tasks_are_left_out(
-    tmp_path, monkeypatch, capsys):
+def test_finished_and_uninstalled_tasks_are_left_out(tmp_path, monkeypatch, capsys):
   finished, missing, failing = (
-      breadth.Task("classic", env_id, 40_000) for env_id in (
-          "CartPole-v1", "Nothing-v0", "Pendulum-v1"))
+    breadth.Task("classic", env_id, 40_000)
+    for env_id in ("CartPole-v1", "Nothing-v0", "Pendulum-v1")
+  )
   monkeypatch.setattr(breadth, "TASKS", (finished, missing, failing))
   measured = []
+
   def measure(task, logdir):
     measured.append(task)
     raise machine.ProcessFailed("it failed")
+
   monkeypatch.setattr(breadth, "measure", measure)
   path = tmp_path / "breadth.csv"
   scored_runs.append(path, _row(), list(_row()))
@@ -76,7 +88,7 @@ def test_finished_and_uninstalled_tasks_are_left_out(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _QUICK)
 def test_quick_tasks_are_learned(name):
-  task, = (task for task in breadth.TASKS if task.name == name)
+  (task,) = (task for task in breadth.TASKS if task.name == name)
   config = task.job.config
   build.setup(config)
   trainer = build.trainer(config, None)

@@ -5,16 +5,20 @@ from benchmarks.common import machine
 
 
 def _answer(seconds, checksum=1, **metrics):
-  return {"seconds": dict.fromkeys(commits._PARTS, seconds),
-          "metrics": metrics, "checksum": checksum}
+  return {
+    "seconds": dict.fromkeys(commits._PARTS, seconds),
+    "metrics": metrics,
+    "checksum": checksum,
+  }
 
 
 def test_ratio_is_two_for_a_checkout_that_takes_half_the_time():
-  pairs = [commits.Pair(_answer(0.2), _answer(0.1)),
-           commits.Pair(_answer(0.4), _answer(0.2)),
-           commits.Pair(_answer(0.6), _answer(0.6))]
-  assert commits.cells(pairs) == [
-      "400.0", "200.0", *["2.000"] * len(commits._PARTS), "yes"]
+  pairs = [
+    commits.Pair(_answer(0.2), _answer(0.1)),
+    commits.Pair(_answer(0.4), _answer(0.2)),
+    commits.Pair(_answer(0.6), _answer(0.6)),
+  ]
+  assert commits.cells(pairs) == ["400.0", "200.0", *["2.000"] * len(commits._PARTS), "yes"]
 
 
 def test_part_that_takes_no_time_has_no_ratio():
@@ -23,9 +27,10 @@ def test_part_that_takes_no_time_has_no_ratio():
   assert commits.cells([pair])[2:5] == ["2.000", "2.000", "-"]
 
 
-@pytest.mark.parametrize("metrics, identical", [
-    ({"kl": 0.1}, True), ({"kl": 0.1, "new": 1.0}, True),
-    ({"kl": 0.1 + 1e-15}, False)])
+@pytest.mark.parametrize(
+  "metrics, identical",
+  [({"kl": 0.1}, True), ({"kl": 0.1, "new": 1.0}, True), ({"kl": 0.1 + 1e-15}, False)],
+)
 def test_common_metrics_are_compared_to_the_last_bit(metrics, identical):
   pair = commits.Pair(_answer(1.0, kl=0.1, old=2.0), _answer(1.0, **metrics))
   assert commits.identical(pair) == identical
@@ -33,13 +38,11 @@ def test_common_metrics_are_compared_to_the_last_bit(metrics, identical):
 
 def test_nan_is_identical_to_nan():
   nan = float("nan")
-  assert commits.identical(
-      commits.Pair(_answer(1.0, kl=nan), _answer(1.0, kl=float("nan"))))
+  assert commits.identical(commits.Pair(_answer(1.0, kl=nan), _answer(1.0, kl=float("nan"))))
 
 
 def test_different_variables_are_not_identical():
-  assert not commits.identical(
-      commits.Pair(_answer(1.0, checksum=1), _answer(1.0, checksum=2)))
+  assert not commits.identical(commits.Pair(_answer(1.0, checksum=1), _answer(1.0, checksum=2)))
 
 
 @pytest.mark.slow
@@ -48,8 +51,7 @@ def test_checkout_is_identical_to_itself():
   pairs = commits.measure([root, root], "debug", "paper", num_updates=2)
   assert len(pairs) == 2
   assert commits.cells(pairs)[-1] == "yes"
-  assert all(answer["seconds"]["total"] > 0 for pair in pairs
-             for answer in pair)
+  assert all(answer["seconds"]["total"] > 0 for pair in pairs for answer in pair)
 
 
 def test_commit_that_cannot_train_reports_the_error(tmp_path):
@@ -59,8 +61,7 @@ def test_commit_that_cannot_train_reports_the_error(tmp_path):
   (tmp_path / "agents" / "__init__.py").write_text("raise ImportError")
   process = commits.start_training(tmp_path, "debug", None)
   process.request()
-  with pytest.raises(machine.ProcessFailed,
-                     match=r"(?s)old_layout.*ImportError"):
+  with pytest.raises(machine.ProcessFailed, match=r"(?s)old_layout.*ImportError"):
     process.receive()
   process.close()
 

@@ -17,8 +17,10 @@ _PARTS = scored_runs.read(_DOCS / "results" / "ablation.csv")
 # Cells of the table in the README: config, number and unit of steps (optional),
 # number of seeds, return with the mean action, return with sampled actions.
 _README = re.findall(
-    r"^\| `(\w+)`[^|]*\| (?:(\d+)([kM]) \| )?(\d+) \| ([^|]+) \| ([^|]+) \|",
-    (_DOCS.parent / "README.md").read_text(), re.MULTILINE)
+  r"^\| `(\w+)`[^|]*\| (?:(\d+)([kM]) \| )?(\d+) \| ([^|]+) \| ([^|]+) \|",
+  (_DOCS.parent / "README.md").read_text(),
+  re.MULTILINE,
+)
 
 
 def test_results_are_complete():
@@ -26,8 +28,8 @@ def test_results_are_complete():
 
 
 @pytest.mark.parametrize(
-    "row", [*_ROWS, *_EARLIER],
-    ids=lambda row: f"{row['config']}-{row['seed']}")
+  "row", [*_ROWS, *_EARLIER], ids=lambda row: f"{row['config']}-{row['seed']}"
+)
 def test_row_belongs_to_the_current_config(row):
   job = scored_runs.Job(row["config"], int(row["steps"]), int(row["seed"]))
   assert not row["variant"] and "dirty" not in row["commit"]
@@ -37,12 +39,11 @@ def test_row_belongs_to_the_current_config(row):
 
 @pytest.mark.slow
 def test_ablation_belongs_to_the_current_configs_and_variants():
-  found = {(row["config"], row["variant"], int(row["seed"])): row
-           for row in _PARTS}
+  found = {(row["config"], row["variant"], int(row["seed"])): row for row in _PARTS}
   steps = int(_PARTS[0]["steps"])
-  wanted = ablation.make_jobs([scored_runs.Job(name, steps, seed)
-                          for name in ("cheetah", "hopper")
-                          for seed in range(3)])
+  wanted = ablation.make_jobs(
+    [scored_runs.Job(name, steps, seed) for name in ("cheetah", "hopper") for seed in range(3)]
+  )
   assert len(found) == len(_PARTS) == len(wanted)
   for job in wanted:
     row = found[job.name, job.variant, job.seed]
@@ -59,14 +60,11 @@ def test_pages_show_the_tables_of_all_rows():
 
 
 @pytest.mark.parametrize(
-    "name, steps, unit, seeds, mean_action, sampled", _README,
-    ids=lambda cell: cell)
-def test_readme_shows_the_returns_of_the_rows(
-    name, steps, unit, seeds, mean_action, sampled):
-  budget = (int(steps) * {"k": 1_000, "M": 1_000_000}[unit] if steps else
-            configs.load(name)[1].steps)
-  rows = [row for row in _ROWS
-          if row["config"] == name and int(row["steps"]) == budget]
+  "name, steps, unit, seeds, mean_action, sampled", _README, ids=lambda cell: cell
+)
+def test_readme_shows_the_returns_of_the_rows(name, steps, unit, seeds, mean_action, sampled):
+  budget = int(steps) * {"k": 1_000, "M": 1_000_000}[unit] if steps else configs.load(name)[1].steps
+  rows = [row for row in _ROWS if row["config"] == name and int(row["steps"]) == budget]
   assert len(rows) == int(seeds)
   for kind, shown in (("mean_action", mean_action), ("sampled", sampled)):
     returns = [float(row[kind]) for row in rows]
@@ -74,6 +72,5 @@ def test_readme_shows_the_returns_of_the_rows(
 
 
 def test_readme_shows_all_rows_with_the_budgets_of_the_configs():
-  rows = [row for row in _ROWS
-          if int(row["steps"]) == configs.load(row["config"])[1].steps]
+  rows = [row for row in _ROWS if int(row["steps"]) == configs.load(row["config"])[1].steps]
   assert sum(int(seeds) for _, _, _, seeds, _, _ in _README) == len(rows)

@@ -7,12 +7,10 @@ from benchmarks import startup
 def test_events_of_a_start_are_in_order(capsys):
   startup.main(["--configs", "debug", "--repeats", "1"])
   lines = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
-  rows = [[cell.strip() for cell in line.strip("|").split("|")]
-          for line in lines[2:]]
+  rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
   assert [name for name, *_ in rows] == ["debug"]
   for _, *cells in rows:
     seconds = dict(zip(startup.COLUMNS, map(float, cells), strict=True))
-    assert 0 < seconds["built"] < seconds["first_step"] < (
-        seconds["first_update"])
+    assert 0 < seconds["built"] < seconds["first_step"] < (seconds["first_update"])
     # The second update does not compile again.
     assert 0 < seconds["second_update"] < 0.5 * seconds["first_update"]

@@ -4,14 +4,15 @@ import pytest
 
 from benchmarks import threshold
 from benchmarks.common import machine
-from tests import command
+from tests.support import command
 
 
 def test_median_is_never_if_most_runs_miss_the_goal():
   runs = [{"train": seconds, "eval": None} for seconds in (9.0, 20.2, None)]
   assert threshold.table(runs).splitlines()[2:] == [
-      "| training episodes |     20 |       9 |   never |",
-      "| evaluation        |  never |   never |   never |"]
+    "| training episodes |     20 |       9 |   never |",
+    "| evaluation        |  never |   never |   never |",
+  ]
 
 
 def test_task_without_a_threshold_needs_a_goal():
@@ -29,12 +30,12 @@ def test_training_ends_when_both_phases_reach_the_goal():
 
 @pytest.mark.slow
 def test_training_ends_with_its_budget_if_the_goal_is_missed(capsys):
-  changes = [part for text in command.SMALL[2:] if text != "--set"
-             for part in ("--set", text)]
-  threshold.main(["--config", "pendulum", "--goal", "1", "--seeds", "3",
-                  "--set", "steps=400", *changes])
+  changes = [part for text in command.SMALL[2:] if text != "--set" for part in ("--set", text)]
+  threshold.main(
+    ["--config", "pendulum", "--goal", "1", "--seeds", "3", "--set", "steps=400", *changes]
+  )
   output = capsys.readouterr().out
-  seed, = (line for line in output.splitlines() if line.startswith("seed 3"))
+  (seed,) = (line for line in output.splitlines() if line.startswith("seed 3"))
   assert json.loads(seed.partition(": ")[2])["train"] is None
   assert output.count("never") == 6
 

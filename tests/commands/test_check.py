@@ -4,7 +4,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.commands import check, environment_checker
-from tests import command
+from tests.support import command
 
 
 def _check(*args):
@@ -12,10 +12,22 @@ def _check(*args):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("args", [
-    ("humanoid",), ("Blackjack-v1",),
-    ("tests.echo:Echo", "--set", "env.kwargs.space=nested", "--set",
-     "network.frame_stack=2", "--set", "env.max_length=5")])
+@pytest.mark.parametrize(
+  "args",
+  [
+    ("humanoid",),
+    ("Blackjack-v1",),
+    (
+      "tests.echo:Echo",
+      "--set",
+      "env.kwargs.space=nested",
+      "--set",
+      "network.frame_stack=2",
+      "--set",
+      "env.max_length=5",
+    ),
+  ],
+)
 def test_sound_environments_pass_and_train(args):
   done = _check(*args)
   assert done.returncode == 0, done.stdout
@@ -33,8 +45,7 @@ def test_problem_is_printed_with_its_fix():
   title = "PROBLEM the same seed repeats an episode"
   assert title in lines
   assert "self.np_random" in lines[lines.index(title) + 2]
-  assert ("skipped trains, saves, loads and continues: needs the checks above"
-          in lines)
+  assert "skipped trains, saves, loads and continues: needs the checks above" in lines
   assert done.stdout.count("PROBLEM") == 1
   assert lines[-1].startswith("1 problem to fix before training.")
 
@@ -47,9 +58,14 @@ def _check_with_results(monkeypatch, *results):
 
 def test_output_fits_into_100_columns(monkeypatch, capsys):
   problem = environment_checker.Problem("word " * 50, "text " * 50)
-  assert _check_with_results(
-      monkeypatch, environment_checker.CheckResult("a", [problem] * 2),
-      environment_checker.CheckResult("b", [], skipped=True)) == 1
+  assert (
+    _check_with_results(
+      monkeypatch,
+      environment_checker.CheckResult("a", [problem] * 2),
+      environment_checker.CheckResult("b", [], skipped=True),
+    )
+    == 1
+  )
   lines = capsys.readouterr().out.splitlines()
   assert max(map(len, lines)) <= 100
   assert lines[0] == "PROBLEM a" and lines[1].startswith(" " * 10 + "word word")
@@ -60,6 +76,7 @@ def test_output_fits_into_100_columns(monkeypatch, capsys):
 def test_error_after_many_steps_is_a_problem(monkeypatch, capsys):
   def fail(_):
     raise RuntimeError("hot motor")
+
   monkeypatch.setattr(environment_checker, "steps_per_second", fail)
   monkeypatch.setattr(check, "_train_and_resume", lambda _: [])
   assert _check_with_results(monkeypatch) == 1
@@ -69,10 +86,14 @@ def test_error_after_many_steps_is_a_problem(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("args, text", [
+@pytest.mark.parametrize(
+  "args, text",
+  [
     (("nothing.py",), "no Python file"),
     (("cheetah", "--set", "env.idd=x"), "Did you mean 'id'"),
-    (("Hoper-v5",), "Hopper")])
+    (("Hoper-v5",), "Hopper"),
+  ],
+)
 def test_wrong_names_are_reported(args, text):
   done = _check(*args)
   assert done.returncode != 0 and text in done.stdout, done.stdout

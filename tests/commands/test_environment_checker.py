@@ -292,8 +292,9 @@ class TextObservation(toy.Uneven):
 
   def __init__(self):
     super().__init__()
-    self.observation_space = gymnasium.spaces.Dict({
-        "one": self.observation_space, "other": gymnasium.spaces.Text(9)})
+    self.observation_space = gymnasium.spaces.Dict(
+      {"one": self.observation_space, "other": gymnasium.spaces.Text(9)}
+    )
 
 
 class FailingConstructor(toy.Uneven):
@@ -305,39 +306,57 @@ class FailingConstructor(toy.Uneven):
 def _examine(name, **kwargs):
   is_id = "-v" in name or ":" in name
   env_id = name if is_id else f"tests.commands.test_environment_checker:{name}"
-  return list(environment_checker.examine(
-      make.MakeEnv(config_lib.Env(env_id, kwargs))))
+  return list(environment_checker.examine(make.MakeEnv(config_lib.Env(env_id, kwargs))))
 
 
 def _harmful(results):
   """Returns title of the check and problem, for each harmful problem."""
-  return [(result.title, problem) for result in results
-          for problem in result.problems if not problem.harmless]
+  return [
+    (result.title, problem)
+    for result in results
+    for problem in result.problems
+    if not problem.harmless
+  ]
 
 
 def _notes(results):
-  return [problem.description for result in results
-          for problem in result.problems if problem.harmless]
+  return [
+    problem.description for result in results for problem in result.problems if problem.harmless
+  ]
 
 
 def _skipped(results):
   return {result.title for result in results if result.skipped}
 
 
-@pytest.mark.parametrize("space", ["nested", *(
-    pytest.param(space, marks=pytest.mark.slow) for space in (
-        "multi_binary", "multi_discrete"))])
+@pytest.mark.parametrize(
+  "space",
+  [
+    "nested",
+    *(pytest.param(space, marks=pytest.mark.slow) for space in ("multi_binary", "multi_discrete")),
+  ],
+)
 def test_environments_of_any_space_pass(space):
-  results = list(environment_checker.examine(make.MakeEnv(config_lib.Env(
-      "tests.echo:Echo", {"space": space}, max_length=20))))
+  results = list(
+    environment_checker.examine(
+      make.MakeEnv(config_lib.Env("tests.echo:Echo", {"space": space}, max_length=20))
+    )
+  )
   assert not _harmful(results)
   assert len(results) == 9
 
 
-@pytest.mark.parametrize("name", [
-    "Sound", "Derived", *(
-        pytest.param(name, marks=pytest.mark.slow) for name in (
-            "CartPole-v1", "FrozenLake-v1", "Hopper-v5"))])
+@pytest.mark.parametrize(
+  "name",
+  [
+    "Sound",
+    "Derived",
+    *(
+      pytest.param(name, marks=pytest.mark.slow)
+      for name in ("CartPole-v1", "FrozenLake-v1", "Hopper-v5")
+    ),
+  ],
+)
 def test_sound_environments_pass(name):
   results = _examine(name)
   assert not _harmful(results) and not _skipped(results)
@@ -358,20 +377,29 @@ _GYMNASIUM = "passes Gymnasium's checker"
 
 @pytest.mark.fast_variants(25)
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.parametrize("name, title, text, fix", [
+@pytest.mark.parametrize(
+  "name, title, text, fix",
+  [
     ("GlobalRandom", _SEEDS, "different values in step 1", "self.np_random"),
     ("Unrepeatable", _SEEDS, "different values in step 1", "self.np_random"),
     ("IgnoresSeed", _SEEDS, "values in reset 1", "super().reset(seed=seed)"),
-    ("KeepsState", _SEEDS, "the same environment returned different values",
-     "restore all state in reset()"),
+    (
+      "KeepsState",
+      _SEEDS,
+      "the same environment returned different values",
+      "restore all state in reset()",
+    ),
     ("FailsInSecondReset", _SEEDS, "RuntimeError: hot motor", "Correct"),
     ("NotANumber", _OBSERVATIONS, "not finite", "return observations"),
-    ("NotANumberAtAll", _OBSERVATIONS, "In step 3: An observation is not fin",
-     "return observations"),
+    (
+      "NotANumberAtAll",
+      _OBSERVATIONS,
+      "In step 3: An observation is not fin",
+      "return observations",
+    ),
     ("Outside", _OBSERVATIONS, "3.0, is out of bounds", "correct the space"),
     ("Misshapen", _OBSERVATIONS, "(1, 1), its space (1,)", "correct the space"),
-    ("AlwaysMisshapen", _OBSERVATIONS, "In reset 1: An observation has shape",
-     "correct the space"),
+    ("AlwaysMisshapen", _OBSERVATIONS, "In reset 1: An observation has shape", "correct the space"),
     ("Huge", _OBSERVATIONS, "fit into float32", "return observations"),
     ("Infinite", _REWARDS, "The reward of step 3 is inf", "finite number"),
     ("NaNReward", _REWARDS, "The reward of step 1 is nan", "finite number"),
@@ -386,54 +414,73 @@ _GYMNASIUM = "passes Gymnasium's checker"
     ("FailsLate", _SPACES, "hot motor", "Fix this first"),
     ("Exclusive", _SPACES, "device is busy", "Fix this first"),
     ("Locked", _PICKLING, "cannot pickle", "not in env.kwargs"),
-    ("DependsOnProcess", _WORKERS, "steps in one process return different",
-     "not depend on the process"),
-    ("GlobalSeed", _WORKERS, "steps in one process return different",
-     "avoid global random numbers"),
+    (
+      "DependsOnProcess",
+      _WORKERS,
+      "steps in one process return different",
+      "not depend on the process",
+    ),
+    (
+      "GlobalSeed",
+      _WORKERS,
+      "steps in one process return different",
+      "avoid global random numbers",
+    ),
     ("FailsInWorkers", _WORKERS, "no robot in this process", "Correct"),
-    ("Unseeded", _GYMNASIUM, "does not call `super().reset(seed=seed)`",
-     "Gymnasium requires this"),
+    ("Unseeded", _GYMNASIUM, "does not call `super().reset(seed=seed)`", "Gymnasium requires this"),
     ("NumPyFlags", _GYMNASIUM, "truncates after 1 step", "bool(truncated)"),
-    ("Float64", _GYMNASIUM, "not within the observation space",
-     "of the type of their space, Box(-1.0, 1.0, (1,), float32)"),
-])
+    (
+      "Float64",
+      _GYMNASIUM,
+      "not within the observation space",
+      "of the type of their space, Box(-1.0, 1.0, (1,), float32)",
+    ),
+  ],
+)
 def test_fault_is_one_problem_with_its_fix(name, title, text, fix):
-  kwargs = {"Locked": {"lock": threading.Lock()},
-            "FailsInWorkers": {"pid": os.getpid()}}
+  kwargs = {"Locked": {"lock": threading.Lock()}, "FailsInWorkers": {"pid": os.getpid()}}
   results = _examine(name, **kwargs.get(name, {}))
-  (found, problem), = _harmful(results)
+  ((found, problem),) = _harmful(results)
   assert found == title
   assert text in problem.description and fix in problem.fix, problem
   assert all("no time limit" in note for note in _notes(results))
 
 
-@pytest.mark.parametrize("name, titles", [
-    ("Sound", set()), ("GlobalRandom", {_WORKERS, _GYMNASIUM}),
+@pytest.mark.parametrize(
+  "name, titles",
+  [
+    ("Sound", set()),
+    ("GlobalRandom", {_WORKERS, _GYMNASIUM}),
     ("AlwaysMisshapen", {_REWARDS, _WORKERS, _GYMNASIUM}),
-    ("DependsOnProcess", {_GYMNASIUM})])
+    ("DependsOnProcess", {_GYMNASIUM}),
+  ],
+)
 def test_checks_that_an_earlier_fault_may_fail_are_skipped(name, titles):
   assert _skipped(_examine(name)) == titles
 
 
 def test_independent_faults_are_reported_together():
-  assert [title for title, _ in _harmful(_examine("TwoFaults"))] == [
-      _REWARDS, _SEEDS]
+  assert [title for title, _ in _harmful(_examine("TwoFaults"))] == [_REWARDS, _SEEDS]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, text", [
+@pytest.mark.parametrize(
+  "name, text",
+  [
     ("tests.environments.faulty_envs:Reusing", "has changed since"),
     ("List", "was expecting a numpy array, actual type: <class 'list'>"),
-    ("Float64Step", "dtype to be float32, actual type: float64")])
+    ("Float64Step", "dtype to be float32, actual type: float64"),
+  ],
+)
 def test_harmless_fault_is_one_note(name, text):
   results = _examine(name)
   assert not _harmful(results)
-  note, = [note for note in _notes(results) if "no time limit" not in note]
+  (note,) = [note for note in _notes(results) if "no time limit" not in note]
   assert text in note
 
 
 def test_errors_name_the_line_of_the_environment():
-  (_, problem), = _harmful(_examine("FailsLate"))
+  ((_, problem),) = _harmful(_examine("FailsLate"))
   assert "(test_environment_checker.py, line " in problem.description
   assert problem.description.endswith(", in step)")
 
@@ -443,6 +490,5 @@ def test_environment_that_can_not_be_built_gets_no_other_check():
 
 
 def test_speed_counts_steps():
-  constructor = make.MakeEnv(
-      config_lib.Env("tests.commands.test_environment_checker:Sound"))
+  constructor = make.MakeEnv(config_lib.Env("tests.commands.test_environment_checker:Sound"))
   assert environment_checker.steps_per_second(constructor) > 100

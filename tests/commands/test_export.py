@@ -12,19 +12,21 @@ from tests.export import readme_code, test_formats, untrained_runs
 
 
 @pytest.mark.slow
-def test_exported_files_and_examples_run(
-    finished, tmp_path, capsys, monkeypatch):
+def test_exported_files_and_examples_run(finished, tmp_path, capsys, monkeypatch):
   folder, _, _ = finished
   out = tmp_path / "policy"
-  assert export.main([
-      str(folder), "--format", "savedmodel", "npz", "--out", str(out)]) == 0
+  assert export.main([str(folder), "--format", "savedmodel", "npz", "--out", str(out)]) == 0
   printed = capsys.readouterr().out
-  assert printed.startswith(
-      "Pendulum-v1 after 2,000 steps, 10 episodes of the policy in training")
+  assert printed.startswith("Pendulum-v1 after 2,000 steps, 10 episodes of the policy in training")
   assert printed.count("largest difference") == 2
   assert printed.count(" ms an action") == 2
   assert {path.name for path in out.iterdir()} == {
-      "README.md", "signature.json", "saved_model", "policy.npz", "player.py"}
+    "README.md",
+    "signature.json",
+    "saved_model",
+    "policy.npz",
+    "player.py",
+  }
   signature = json.loads((out / "signature.json").read_text())
   assert list(signature["inputs"]) == ["observation"]
   assert signature["outputs"]["action"]["shape"] == [1]
@@ -33,14 +35,17 @@ def test_exported_files_and_examples_run(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("args, message", [
+@pytest.mark.parametrize(
+  "args, message",
+  [
     ([], "the following arguments are required"),
     (["--out", "{0}", "--format", "pickle"], "invalid choice: 'pickle'"),
     (["--out", "{0}", "--checkpoint", "77"], "77"),
     (["--out", "{1}"], "is not empty; name a new folder"),
-    (["--out", "{1}/config.yaml"], "is a file; name a new folder")])
-def test_user_errors_exit_without_creating_a_folder(
-    args, message, finished, tmp_path, capsys):
+    (["--out", "{1}/config.yaml"], "is a file; name a new folder"),
+  ],
+)
+def test_user_errors_exit_without_creating_a_folder(args, message, finished, tmp_path, capsys):
   folder, _, _ = finished
   args = [arg.format(tmp_path / "new", folder) for arg in args]
   with pytest.raises(SystemExit) as caught:
@@ -51,18 +56,18 @@ def test_user_errors_exit_without_creating_a_folder(
 
 
 @pytest.mark.slow
-def test_format_that_differs_from_training_is_reported_and_not_kept(
-    tmp_path, capsys, monkeypatch):
+def test_format_that_differs_from_training_is_reported_and_not_kept(tmp_path, capsys, monkeypatch):
   folder = untrained_runs.make_run(tmp_path, "choice")
   out = tmp_path / "policy"
   original = npz.Format.load
+
   def load(self, path):
     run = original(self, path)
     return lambda inputs: {"action": 1 - run(inputs)["action"]}
+
   monkeypatch.setattr(npz.Format, "load", load)
   with pytest.raises(SystemExit) as caught:
-    export.main([str(folder.path), "--format", "npz", "savedmodel", "--out",
-                 str(out)])
+    export.main([str(folder.path), "--format", "npz", "savedmodel", "--out", str(out)])
   assert caught.value.code == 1
   printed = capsys.readouterr()
   assert printed.out.count("DIFFERS") == 1
@@ -72,17 +77,30 @@ def test_format_that_differs_from_training_is_reported_and_not_kept(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind, actions", [
-    ("nested", "mean"), ("pictures", "mean"), ("gru", "sampled")])
-def test_command_exports_policies_in_every_format(
-    kind, actions, tmp_path, capsys):
-  names = [param.values[0] for param in test_formats.FORMATS
-           if all(map(importlib.util.find_spec,
-                      formats.load(param.values[0]).modules))]
+@pytest.mark.parametrize(
+  "kind, actions", [("nested", "mean"), ("pictures", "mean"), ("gru", "sampled")]
+)
+def test_command_exports_policies_in_every_format(kind, actions, tmp_path, capsys):
+  names = [
+    param.values[0]
+    for param in test_formats.FORMATS
+    if all(map(importlib.util.find_spec, formats.load(param.values[0]).modules))
+  ]
   if kind == "nested":  # ONNX export rejects nested actions.
     names = [name for name in names if name != "onnx"]
   folder = untrained_runs.make_run(tmp_path, kind)
-  assert export.main([
-      str(folder.path), "--format", *names, "--actions", actions, "--out",
-      str(tmp_path / "policy")]) == 0
+  assert (
+    export.main(
+      [
+        str(folder.path),
+        "--format",
+        *names,
+        "--actions",
+        actions,
+        "--out",
+        str(tmp_path / "policy"),
+      ]
+    )
+    == 0
+  )
   assert capsys.readouterr().out.count("largest difference") == len(names)

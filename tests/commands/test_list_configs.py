@@ -15,27 +15,42 @@ def test_table_has_a_row_and_a_description_for_each_config():
   rows, descriptions = lines[::2], lines[1::2]
   assert header.split() == ["config", "task", "steps", "score", "minutes"]
   assert titles == [
-      "Any task, with --set env.id=ID", "MuJoCo", "Classic control",
-      "DeepMind Control", "Atari"]
+    "Any task, with --set env.id=ID",
+    "MuJoCo",
+    "Classic control",
+    "DeepMind Control",
+    "Atari",
+  ]
   assert sorted(row.split()[0] for row in rows) == configs.names()
   assert all(line.startswith("    ") for line in descriptions)
   assert max(map(len, table.splitlines())) <= 120
-  cheetah, = (row for row in rows if row.startswith("cheetah"))
+  (cheetah,) = (row for row in rows if row.startswith("cheetah"))
   _, expected = configs.about("cheetah")
   assert cheetah.split() == [
-      "cheetah", "HalfCheetah-v5", "1,000,000", f"{expected.score:g}", "±",
-      f"{expected.std:g}", f"{expected.minutes:g}"]
+    "cheetah",
+    "HalfCheetah-v5",
+    "1,000,000",
+    f"{expected.score:g}",
+    "±",
+    f"{expected.std:g}",
+    f"{expected.minutes:g}",
+  ]
   assert descriptions[rows.index(cheetah)].strip() == (
-      "never falls, so all episodes last 1000 steps.")
+    "never falls, so all episodes last 1000 steps."
+  )
 
 
 def test_expected_scores_equal_the_table_in_the_readme():
   rows = re.findall(
-      r"^\| `(\w+)`[^|]*\| (\d+) \| ([-\d.]+)(?: ± ([\d.]+))? \|", _README,
-      re.MULTILINE)
+    r"^\| `(\w+)`[^|]*\| (\d+) \| ([-\d.]+)(?: ± ([\d.]+))? \|", _README, re.MULTILINE
+  )
   results = {name: configs.about(name)[1] for name in configs.names()}
-  results = {name: (expected.score, expected.std, expected.seeds)
-             for name, expected in results.items() if expected}
+  results = {
+    name: (expected.score, expected.std, expected.seeds)
+    for name, expected in results.items()
+    if expected
+  }
   assert results == {
-      name: (float(score), float(std) if std else None, int(seeds))
-      for name, seeds, score, std in rows}
+    name: (float(score), float(std) if std else None, int(seeds))
+    for name, seeds, score, std in rows
+  }

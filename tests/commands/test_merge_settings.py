@@ -12,19 +12,24 @@ def _origins(*args):
 
 
 def test_origin_of_each_value_is_the_last_layer_that_set_it():
-  settings = merge_settings.of_new_run("ant", "paper", {
-      "seed": "3", "algorithm.learning_rate": "1e-4", "env.kwargs.a": 1,
-      "num_workers": None})
+  settings = merge_settings.of_new_run(
+    "ant",
+    "paper",
+    {"seed": "3", "algorithm.learning_rate": "1e-4", "env.kwargs.a": 1, "num_workers": None},
+  )
   config, origins = settings.config, settings.origins
   assert settings.name == "ant-paper"
   assert config.seed == 3 and config.env.kwargs == {"a": 1}
   for key, origin in {
-      "env.id": "config ant", "stagger": "default",
-      "algorithm.update_every": "preset paper", "device": "default",
-      "network.policy_layers": "preset paper", "seed": "command line",
-      "algorithm.learning_rate": "command line",
-      "env.kwargs.a": "command line",
-      "num_workers": "command line",  # The value equals the default.
+    "env.id": "config ant",
+    "stagger": "default",
+    "algorithm.update_every": "preset paper",
+    "device": "default",
+    "network.policy_layers": "preset paper",
+    "seed": "command line",
+    "algorithm.learning_rate": "command line",
+    "env.kwargs.a": "command line",
+    "num_workers": "command line",  # The value equals the default.
   }.items():
     assert origins[key] == origin, key
   assert origins.keys() == config_lib.flat(config).keys()
@@ -33,7 +38,9 @@ def test_origin_of_each_value_is_the_last_layer_that_set_it():
 def test_without_changes_all_origins_are_defaults_or_the_config():
   origins = _origins("walker", None, {})
   assert {key for key, origin in origins.items() if origin != "default"} == {
-      "env.id", "algorithm.lr_schedule"}
+    "env.id",
+    "algorithm.lr_schedule",
+  }
 
 
 def test_origins_of_an_existing_run_are_its_config_or_the_command_line():
@@ -57,14 +64,16 @@ def test_description_has_a_line_per_value():
   settings = merge_settings.of_new_run("cheetah", None, {"seed": 5})
   lines = settings.describe().splitlines()
   assert len(lines) == len(config_lib.flat(settings.config))
-  assert [line.split() for line in lines if line.startswith(("env.id", "seed"))
-          ] == [["env.id:", "HalfCheetah-v5", "#", "config", "cheetah"],
-                ["seed:", "5", "#", "command", "line"]]
+  assert [line.split() for line in lines if line.startswith(("env.id", "seed"))] == [
+    ["env.id:", "HalfCheetah-v5", "#", "config", "cheetah"],
+    ["seed:", "5", "#", "command", "line"],
+  ]
   assert len({line.index("#") for line in lines}) == 1
 
 
-@pytest.mark.parametrize("args", [
-    ("nothing", None, {}), ("ant", "nothing", {}), ("ant", None, {"seeds": 1})])
+@pytest.mark.parametrize(
+  "args", [("nothing", None, {}), ("ant", "nothing", {}), ("ant", None, {"seeds": 1})]
+)
 def test_unknown_names_are_config_errors(args):
   with pytest.raises(config_lib.ConfigError):
     merge_settings.of_new_run(*args)
@@ -72,7 +81,7 @@ def test_unknown_names_are_config_errors(args):
 
 def test_name_of_a_run_without_a_task_in_its_config_contains_the_task():
   changes = {"env.id": "my_package.robot:Robot"}
-  assert merge_settings.of_new_run("default", "paper", {
-      **changes, "env.max_length": 9}).name == (
-          "default-my_package.robot_Robot-paper")
+  assert merge_settings.of_new_run("default", "paper", {**changes, "env.max_length": 9}).name == (
+    "default-my_package.robot_Robot-paper"
+  )
   assert merge_settings.of_new_run("ant", None, changes).name == "ant"

@@ -4,8 +4,8 @@ import shutil
 import pytest
 
 from agents.commands import report
-from tests import command
 from tests.reports import folders
+from tests.support import command
 
 
 def _report(cwd, *args):
@@ -24,8 +24,7 @@ def test_report_contains_all_scores_of_a_run(finished, tmp_path):
     points = list(csv.DictReader(file))
   rows = [row for row in command.rows(folder) if row["return_mean"] is not None]
   assert len(points) == len(rows) > 10
-  assert {point["return"] for point in points} == {
-      f"{row['return_mean']:.6g}" for row in rows}
+  assert {point["return"] for point in points} == {f"{row['return_mean']:.6g}" for row in rows}
 
 
 def test_runs_without_scores_are_skipped_with_a_note(tmp_path, capsys):
@@ -44,13 +43,18 @@ def test_runs_without_scores_are_skipped_with_a_note(tmp_path, capsys):
   assert (tmp_path / "new" / "page-points.csv").exists()
 
 
-@pytest.mark.parametrize("args, code, message", [
+@pytest.mark.parametrize(
+  "args, code, message",
+  [
     (["nowhere"], 2, "nowhere: there is no run folder"),
     (["empty"], 2, "no run has any scores yet"),
     (["good", "--out", "x.csv"], 2, "name the HTML file"),
-    (["good", "--out", "good"], 1, "good")])
+    (["good", "--out", "good"], 1, "good"),
+  ],
+)
 def test_invalid_arguments_are_reported_in_one_line(
-    args, code, message, tmp_path, capsys, monkeypatch):
+  args, code, message, tmp_path, capsys, monkeypatch
+):
   monkeypatch.chdir(tmp_path)
   folders.make(tmp_path / "good" / "1-cheetah", [1.0])
   empty = folders.make(tmp_path / "empty" / "1-cheetah", [1.0])

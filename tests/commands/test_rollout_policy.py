@@ -10,10 +10,17 @@ from agents.ops import random
 from agents.training import loop as loop_lib
 from agents.training.run_folder import run_folder
 
-_CONFIG = config_lib.Config().override({
-    "env.id": "CartPole-v1", "steps": 4_000, "num_envs": 4, "eval_episodes": 2,
-    "env_processes": False, "checkpoint_every": 1_000,
-    "algorithm.learning_rate": 3e-3})
+_CONFIG = config_lib.Config().override(
+  {
+    "env.id": "CartPole-v1",
+    "steps": 4_000,
+    "num_envs": 4,
+    "eval_episodes": 2,
+    "env_processes": False,
+    "checkpoint_every": 1_000,
+    "algorithm.learning_rate": 3e-3,
+  }
+)
 
 
 @pytest.mark.slow
@@ -25,8 +32,9 @@ def test_policies_play_the_same_episodes_in_order(tmp_path):
   paths = sorted(folder.checkpoints.glob("*.npz"))
   rollouts = rollout_policy.play(folder, paths, 4, 2, explore=False)
   seed = random.stream(_CONFIG.seed, "eval")
-  seeds = [episode_data.episode_seed(seed, index, number)
-           for number in range(2) for index in range(2)]
+  seeds = [
+    episode_data.episode_seed(seed, index, number) for number in range(2) for index in range(2)
+  ]
   assert rollouts[0].step == 0 and len(rollouts) == len(paths)
   lengths = set()
   for rollout in rollouts:
@@ -37,5 +45,5 @@ def test_policies_play_the_same_episodes_in_order(tmp_path):
   with pytest.raises(config_lib.ConfigError, match="do not fit: .* model"):
     rollout_policy.play(folder, paths[-1:], 4, 2, explore=False)
   folder.config = _CONFIG
-  sampled, = rollout_policy.play(folder, paths[-1:], 4, 2, explore=True)
+  (sampled,) = rollout_policy.play(folder, paths[-1:], 4, 2, explore=True)
   assert sampled.episodes != rollouts[-1].episodes  # Actions differ.

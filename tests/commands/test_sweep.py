@@ -14,33 +14,68 @@ from tensorboard.backend.event_processing import event_accumulator
 
 from agents.commands import sweep
 from agents.training.run_folder import checkpoint, run_folder
-from tests import command
+from tests.support import command
 
 SPACE = """\
 algorithm.learning_rate: {low: 1e-5, high: 1e-2, log: true}
 network.policy_layers: [[8], [16, 16]]
 """
 # Eager, because compilation would take longer than the run.
-ARGS = ("--config", "pendulum", "--steps", "800", "--set", "eager=true",
-        "--set", "num_envs=4", "--set", "algorithm.segment_length=25", "--set",
-        "algorithm.minibatch_size=50", "--set", "algorithm.update_epochs=1",
-        "--set", "eval_episodes=2", "--set", "eval_every=200", "--set",
-        "checkpoint_every=100", "--set", "env.max_length=20", "--seed", "5")
+ARGS = (
+  "--config",
+  "pendulum",
+  "--steps",
+  "800",
+  "--set",
+  "eager=true",
+  "--set",
+  "num_envs=4",
+  "--set",
+  "algorithm.segment_length=25",
+  "--set",
+  "algorithm.minibatch_size=50",
+  "--set",
+  "algorithm.update_epochs=1",
+  "--set",
+  "eval_episodes=2",
+  "--set",
+  "eval_every=200",
+  "--set",
+  "checkpoint_every=100",
+  "--set",
+  "env.max_length=20",
+  "--seed",
+  "5",
+)
 
 
 def _start(cwd, *args):
   (cwd / "space.yaml").write_text(SPACE)
   return subprocess.Popen(
-      [sys.executable, "-m", "agents", "sweep", *ARGS, "--space", "space.yaml",
-       "--logdir", "logdir", *args], cwd=cwd, stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT, text=True,
-      env={**os.environ, "PYTHONPATH": str(command.ROOT)})
+    [
+      sys.executable,
+      "-m",
+      "agents",
+      "sweep",
+      *ARGS,
+      "--space",
+      "space.yaml",
+      "--logdir",
+      "logdir",
+      *args,
+    ],
+    cwd=cwd,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    env={**os.environ, "PYTHONPATH": str(command.ROOT)},
+  )
 
 
 def _study(cwd):
   return optuna.load_study(
-      study_name="pendulum",
-      storage=f"sqlite:///{cwd / 'logdir' / 'pendulum' / 'study.db'}")
+    study_name="pendulum", storage=f"sqlite:///{cwd / 'logdir' / 'pendulum' / 'study.db'}"
+  )
 
 
 def _trainers(cwd) -> list[int]:
@@ -66,10 +101,14 @@ def _wait_for(condition, timeout=120):
 
 def _wait_for_checkpoint(cwd, step=200):
   """Waits for a checkpoint at this step or later, and returns its path."""
+
   def saved():
-    return [path for path in cwd.glob(
-        "logdir/pendulum/trial-*/*/checkpoints/*.npz")
-            if checkpoint.load(path)[1]["step"] >= step]
+    return [
+      path
+      for path in cwd.glob("logdir/pendulum/trial-*/*/checkpoints/*.npz")
+      if checkpoint.load(path)[1]["step"] >= step
+    ]
+
   return _wait_for(saved)[0]
 
 
@@ -81,41 +120,44 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
     os.kill(pid, signal.SIGKILL)
   output, _ = process.communicate(timeout=300)
   assert process.returncode == 0, output
-  returns = dict(
-      re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
+  returns = dict(re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
   assert set(returns) == {"0", "1"}
   assert "2 trials have ended; 2 of them are complete." in output
   trials = _study(tmp_path).get_trials()
-  folders = [run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}")
-             for number in range(2)]
+  folders = [
+    run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}") for number in range(2)
+  ]
   for trial, folder in zip(trials, folders, strict=True):
     config = folder.config
     assert config.seed == 5 + trial.number
-    assert config.algorithm.learning_rate == (
-        trial.params["algorithm.learning_rate"])
-    evals = [row for row in command.rows(folder.path)
-             if row["phase"] == "eval"]
+    assert config.algorithm.learning_rate == (trial.params["algorithm.learning_rate"])
+    evals = [row for row in command.rows(folder.path) if row["phase"] == "eval"]
     assert [row["step"] for row in evals] == [200, 400, 600, 800]
     assert trial.value == evals[-1]["return_mean"]
-    assert trial.intermediate_values == {
-        row["step"] // 200: row["return_mean"] for row in evals}
+    assert trial.intermediate_values == {row["step"] // 200: row["return_mean"] for row in evals}
   best = max(trials, key=lambda trial: trial.value)
   arguments = re.search(r"To train with the best: (.*)", output)[1]
   assert "--set steps=800 --set seed=5 " in arguments
   printed = subprocess.run(
-      f"{sys.executable} {arguments.removeprefix('python')} --print_config",
-      shell=True, cwd=tmp_path, capture_output=True, text=True,
-      env={**os.environ, "PYTHONPATH": str(command.ROOT)}).stdout
-  assert (f"algorithm.learning_rate: "
-          f"{best.params['algorithm.learning_rate']}") in printed
+    f"{sys.executable} {arguments.removeprefix('python')} --print_config",
+    shell=True,
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+    env={**os.environ, "PYTHONPATH": str(command.ROOT)},
+  ).stdout
+  assert (f"algorithm.learning_rate: {best.params['algorithm.learning_rate']}") in printed
   # The report and TensorBoard can read the runs.
   report = subprocess.run(
-      [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
-      cwd=tmp_path, capture_output=True, text=True,
-      env={**os.environ, "PYTHONPATH": str(command.ROOT)})
+    [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+    env={**os.environ, "PYTHONPATH": str(command.ROOT)},
+  )
   assert "(2 runs)" in report.stdout
   for folder in folders:
-    file, = folder.path.glob("events.out.*")
+    (file,) = folder.path.glob("events.out.*")
     events = event_accumulator.EventAccumulator(str(file))
     events.Reload()
     content = str(events.summary_metadata["_hparams_/session_start_info"])
@@ -131,16 +173,19 @@ def test_interrupted_sweep_resumes_its_trials(tmp_path):
   assert process.returncode == 128 + signal.SIGINT
   assert "Stopped. To resume, run the same command." in output
   assert not _trainers(tmp_path)
-  output, _ = (process := _start(tmp_path, "--trials", "2")).communicate(
-      timeout=300)
+  output, _ = (process := _start(tmp_path, "--trials", "2")).communicate(timeout=300)
   assert process.returncode == 0, output
   assert "2 trials have ended; 2 of them are complete." in output
   folders = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
   assert [folder.name for folder in folders] == ["trial-0000", "trial-0001"]
   for trial_folder in folders:
-    folder, = trial_folder.glob("*/")
-    assert [row["step"] for row in command.rows(folder)
-            if row["phase"] == "eval"] == [200, 400, 600, 800]
+    (folder,) = trial_folder.glob("*/")
+    assert [row["step"] for row in command.rows(folder) if row["phase"] == "eval"] == [
+      200,
+      400,
+      600,
+      800,
+    ]
   assert any(map(saved.is_relative_to, folders))
 
 
@@ -163,31 +208,36 @@ class Broken(gymnasium.Env):
   def reset(self, seed=None, options=None):
     raise ValueError("The cable is loose.")
 """)
-  output, _ = (process := _start(
-      tmp_path, "--set", "env.id=broken:Broken", "--at_once", "2")).communicate(
-          timeout=300)
+  output, _ = (
+    process := _start(tmp_path, "--set", "env.id=broken:Broken", "--at_once", "2")
+  ).communicate(timeout=300)
   assert process.returncode == 1
-  assert len(re.findall(r"^Trial \d: failed with exit code 1, see .*output.txt",
-                        output, re.MULTILINE)) in (3, 4)
+  assert len(
+    re.findall(r"^Trial \d: failed with exit code 1, see .*output.txt", output, re.MULTILINE)
+  ) in (3, 4)
   assert "The cable is loose." in output
 
 
 @pytest.mark.fast_variants(6)
-@pytest.mark.parametrize("args, message", [
+@pytest.mark.parametrize(
+  "args, message",
+  [
     (["--space", "nowhere.yaml"], "--space nowhere.yaml: "),
     (["--space", "wrong.yaml"], "wrong.yaml: algorithm.learning_rte"),
     (["--trials", "0"], "--trials must be at least 1"),
     (["--at_once", "0"], "--at_once must be at least 1"),
     (["--set", "a=1"], "no field 'a'"),
     (["--config", "pendulm"], "pendulm"),
-    (["--storage", "nonsense"], "--storage nonsense can't be used")])
-def test_invalid_arguments_are_reported_in_one_line(
-    args, message, tmp_path, capsys, monkeypatch):
+    (["--storage", "nonsense"], "--storage nonsense can't be used"),
+  ],
+)
+def test_invalid_arguments_are_reported_in_one_line(args, message, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   pathlib.Path("space.yaml").write_text(SPACE)
   pathlib.Path("wrong.yaml").write_text("algorithm.learning_rte: [1]")
   with pytest.raises(SystemExit) as error:
-    sweep.main(["--config", "pendulum", "--space", "space.yaml", "--logdir",
-                str(tmp_path / "logdir"), *args])
+    sweep.main(
+      ["--config", "pendulum", "--space", "space.yaml", "--logdir", str(tmp_path / "logdir"), *args]
+    )
   assert error.value.code == 2
   assert message in capsys.readouterr().err.splitlines()[-1]

@@ -21,8 +21,7 @@ class _Trainer:
     pass
 
   def epoch(self, progress):
-    self._variables = {
-        name: value + 1 for name, value in self._variables.items()}
+    self._variables = {name: value + 1 for name, value in self._variables.items()}
 
   def state(self):
     return dict(self._variables)
@@ -35,10 +34,15 @@ class _Trainer:
     pass
 
 
-@pytest.mark.parametrize("trainer, problem", [
-    (_Trainer(), ""), (_Trainer(not_restored="b"), "repeat the values of b."),
-    (_Trainer(diverges=True), "is not finite.")],
-    ids=["sound", "not restored", "diverging"])
+@pytest.mark.parametrize(
+  "trainer, problem",
+  [
+    (_Trainer(), ""),
+    (_Trainer(not_restored="b"), "repeat the values of b."),
+    (_Trainer(diverges=True), "is not finite."),
+  ],
+  ids=["sound", "not restored", "diverging"],
+)
 def test_problems_of_a_trainer_are_found(trainer, problem, monkeypatch):
   monkeypatch.setattr(build, "trainer", lambda config, workers: trainer)
   config = config_lib.Config().override({"env.id": "CartPole-v1"})

@@ -12,18 +12,34 @@ from agents import config as config_lib
 from agents import errors
 from agents.distributed import build_distributed, collectives
 
-CONFIG = config_lib.Config().override({
-    "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 4,
-    "eval_episodes": 3, "steps": 96, "algorithm.segment_length": 8,
-    "algorithm.minibatch_size": 16, "algorithm.update_epochs": 1,
-    "algorithm.learning_rate": 1e-2, "network.policy_layers": [4],
-    "network.value_layers": [4]})
+CONFIG = config_lib.Config().override(
+  {
+    "env.id": "tests.toy:Target",
+    "env_processes": False,
+    "num_envs": 4,
+    "eval_episodes": 3,
+    "steps": 96,
+    "algorithm.segment_length": 8,
+    "algorithm.minibatch_size": 16,
+    "algorithm.update_epochs": 1,
+    "algorithm.learning_rate": 1e-2,
+    "network.policy_layers": [4],
+    "network.value_layers": [4],
+  }
+)
 # Episodes of unequal length. In each epoch, environment 0 plays 2 episodes, and
 # environment 1 plays 1 episode.
-EPISODES = CONFIG.override({
-    "env.id": "tests.toy:Uneven", "env.kwargs.max_length": 6,
-    "env.max_length": 7, "num_envs": 2, "algorithm.segment_length": None,
-    "algorithm.update_every": 3, "algorithm.minibatch_size": None})
+EPISODES = CONFIG.override(
+  {
+    "env.id": "tests.toy:Uneven",
+    "env.kwargs.max_length": 6,
+    "env.max_length": 7,
+    "num_envs": 2,
+    "algorithm.segment_length": None,
+    "algorithm.update_every": 3,
+    "algorithm.minibatch_size": None,
+  }
+)
 
 
 class _Group:
@@ -76,12 +92,13 @@ def communicators(world_size: int) -> list[ThreadCommunicator]:
 
 def trainers(config: config_lib.Config, world_size: int) -> list[Any]:
   """Returns the trainer of each machine."""
-  return [build_distributed.trainer(config, None, communicator)
-          for communicator in communicators(world_size)]
+  return [
+    build_distributed.trainer(config, None, communicator)
+    for communicator in communicators(world_size)
+  ]
 
 
-def run(functions: list[Callable[[], Any]], group: _Group | None = None
-        ) -> list[Any]:
+def run(functions: list[Callable[[], Any]], group: _Group | None = None) -> list[Any]:
   """Calls one function per machine in threads, and returns their results.
 
   Args:
@@ -89,6 +106,7 @@ def run(functions: list[Callable[[], Any]], group: _Group | None = None
     group: Group of the machines. After an error in one thread, the operations
       of all other threads raise MachineLost.
   """
+
   def call(function):
     try:
       return function()
@@ -96,6 +114,7 @@ def run(functions: list[Callable[[], Any]], group: _Group | None = None
       if group:
         group.barrier.abort()
       raise
+
   with futures.ThreadPoolExecutor(len(functions)) as executor:
     running = [executor.submit(call, function) for function in functions]
   failures = [each.exception() for each in running if each.exception()]

@@ -12,15 +12,13 @@ from agents.distributed import cluster
 
 
 def _tf_config(roles, role, index):
-  return {"TF_CONFIG": json.dumps(
-      {"cluster": roles, "task": {"type": role, "index": index}})}
+  return {"TF_CONFIG": json.dumps({"cluster": roles, "task": {"type": role, "index": index}})}
 
 
 def test_one_machine_is_no_cluster():
   assert cluster.find(None, None, {}) is None
   assert cluster.find(None, None, {"TF_CONFIG": "{}"}) is None
-  assert cluster.find(
-      None, None, _tf_config({"worker": ["a:1"]}, "worker", 0)) is None
+  assert cluster.find(None, None, _tf_config({"worker": ["a:1"]}, "worker", 0)) is None
   assert cluster.find("a:1", "0", {}) is None
 
 
@@ -32,30 +30,36 @@ def test_options_describe_a_cluster():
 def test_tf_config_names_the_chief_first():
   roles = {"worker": ["b:1", "c:1"], "chief": ["a:1"]}
   addresses = ("a:1", "b:1", "c:1")
-  assert cluster.find(None, None, _tf_config(roles, "worker", 1)) == (
-      cluster.Cluster(addresses, 2))
-  assert cluster.find(None, None, _tf_config(roles, "chief", 0)) == (
-      cluster.Cluster(addresses, 0))
+  assert cluster.find(None, None, _tf_config(roles, "worker", 1)) == (cluster.Cluster(addresses, 2))
+  assert cluster.find(None, None, _tf_config(roles, "chief", 0)) == (cluster.Cluster(addresses, 0))
 
 
-@pytest.mark.parametrize("addresses, task, message", [
+@pytest.mark.parametrize(
+  "addresses, task, message",
+  [
     ("a:1,b:1", None, "--cluster and --task belong together"),
     (None, "0", "--cluster and --task belong together"),
     ("a:1,b:1", "2", "2 machines, 0 to 1, but no machine 2"),
     ("a:1,b:1", "one", "expected the index of a machine"),
     ("a:1,b", "0", "'b' is not an address. Expected host:port"),
     ("a:1,b:x", "0", "'b:x' is not an address"),
-    ("a:1,a:1", "0", "names an address twice")])
+    ("a:1,a:1", "0", "names an address twice"),
+  ],
+)
 def test_invalid_options_are_errors(addresses, task, message):
   with pytest.raises(config.ConfigError, match=message):
     cluster.find(addresses, task, {})
 
 
-@pytest.mark.parametrize("environ, message", [
+@pytest.mark.parametrize(
+  "environ, message",
+  [
     ({"TF_CONFIG": "{"}, "TF_CONFIG can't be used"),
     ({"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}}'}, "can't be used"),
     (_tf_config({"worker": ["a:1"]}, "worker", 1), "has no worker 1"),
-    (_tf_config({"worker": ["a:1"], "ps": ["b:1"]}, "ps", 0), "of type ps")])
+    (_tf_config({"worker": ["a:1"], "ps": ["b:1"]}, "ps", 0), "of type ps"),
+  ],
+)
 def test_invalid_tf_config_is_an_error(environ, message):
   with pytest.raises(config.ConfigError, match=message):
     cluster.find(None, None, environ)
@@ -66,8 +70,7 @@ def test_address_of_another_machine_prints_a_note(capsys):
   machines = cluster.Cluster(("192.0.2.1:1", "192.0.2.2:1"), 0)
   with cluster.start_watchdog(machines):
     pass
-  assert "does not have the address of machine 0 (192.0.2.1:1)" in (
-      capsys.readouterr().err)
+  assert "does not have the address of machine 0 (192.0.2.1:1)" in (capsys.readouterr().err)
 
 
 def test_lost_machines_are_found_by_error_message_and_connections():
@@ -76,16 +79,14 @@ def test_lost_machines_are_found_by_error_message_and_connections():
     three = cluster.Cluster(("127.0.0.1:1", "127.0.0.1:2", reachable), 0)
     assert three.describe_lost("?") == "Lost machine 1 (127.0.0.1:2)."
     # The port of a stopped process still accepts connections.
-    assert three.describe_lost("from /job:worker/task:2") == (
-        f"Lost machine 2 ({reachable}).")
+    assert three.describe_lost("from /job:worker/task:2") == (f"Lost machine 2 ({reachable}).")
     # Machine 1 is unreachable, too, because it ended when it lost machine 2.
-    four = cluster.Cluster(
-        ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", reachable), 0)
-    assert four.describe_lost("/job:worker/task:2") == (
-        "Lost machine 2 (127.0.0.1:3).")
+    four = cluster.Cluster(("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", reachable), 0)
+    assert four.describe_lost("/job:worker/task:2") == ("Lost machine 2 (127.0.0.1:3).")
     two = cluster.Cluster(("127.0.0.1:1", reachable), 0)
     assert two.describe_lost("/job:worker/task:0: /job:worker/task:1") == (
-        f"Lost machine 1 ({reachable}).")
+      f"Lost machine 1 ({reachable})."
+    )
     assert two.describe_lost("?") == "Lost another machine."
 
 
@@ -98,20 +99,19 @@ with cluster.start_watchdog(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
 """
 
 
-@pytest.mark.parametrize("other, reason", [
-    ("127.0.0.1:1", "Connection refused"),
-    ("nowhere.invalid:1", "")])
+@pytest.mark.parametrize(
+  "other, reason", [("127.0.0.1:1", "Connection refused"), ("nowhere.invalid:1", "")]
+)
 def test_process_ends_if_other_machines_do_not_connect(other, reason):
   with socket.socket() as free:
     free.bind(("127.0.0.1", 0))
     port = free.getsockname()[1]
   done = subprocess.run(
-      [sys.executable, "-c", _WAITING.format(port, other)], text=True,
-      capture_output=True, timeout=20)
+    [sys.executable, "-c", _WAITING.format(port, other)], text=True, capture_output=True, timeout=20
+  )
   assert done.returncode == 2
   waiting, first_reason, empty, error, last_reason = done.stderr.splitlines()
   assert waiting == "Waiting for other machines."
-  assert error == (
-      "ConfigError: The other machines did not connect within 0 seconds.")
+  assert error == ("ConfigError: The other machines did not connect within 0 seconds.")
   assert first_reason == last_reason and not empty
   assert first_reason.startswith(f"machine 1 ({other}): {reason}")

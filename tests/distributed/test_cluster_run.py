@@ -9,14 +9,20 @@ import numpy as np
 import pytest
 
 from agents.training.run_folder import checkpoint
-from tests import command
+from tests.support import command
 
 # Settings of a run that takes several seconds.
 _LONG_STEPS = 12_000
-_LONG = (*command.SMALL, "--steps", _LONG_STEPS, "--set",
-         "checkpoint_every=1000", "--set", "eval_every=11000")
-_DATA_PARALLEL = (*command.SMALL, "--steps", command.SMALL_STEPS, "--set",
-                  "data_parallel=true")
+_LONG = (
+  *command.SMALL,
+  "--steps",
+  _LONG_STEPS,
+  "--set",
+  "checkpoint_every=1000",
+  "--set",
+  "eval_every=11000",
+)
+_DATA_PARALLEL = (*command.SMALL, "--steps", command.SMALL_STEPS, "--set", "data_parallel=true")
 
 
 def _ports(count):
@@ -25,6 +31,7 @@ def _ports(count):
     for server in sockets:
       server.bind(("127.0.0.1", 0))
     return [server.getsockname()[1] for server in sockets]
+
 
 # Environment with steps that take a different time on each machine.
 _SLOW = """
@@ -70,19 +77,26 @@ class _Cluster:
     variables: Environment variables of each machine.
   """
 
-  def __init__(self, tmp_path, num_machines, *args, machine_args=(),
-               variables=()):
+  def __init__(self, tmp_path, num_machines, *args, machine_args=(), variables=()):
     addresses = ",".join(f"127.0.0.1:{port}" for port in _ports(num_machines))
     self.addresses = addresses.split(",")
     self.logdirs = [tmp_path / str(task) for task in range(num_machines)]
     self.outputs: list[str] = []  # Console output of finished processes.
     self.processes = [
-        command.start(
-            "train.py", *args, *(machine_args[task] if machine_args else ()), *(
-                () if "--resume" in args else ("--logdir", self.logdirs[task])),
-            "--cluster", addresses, "--task", task, cwd=tmp_path,
-            variables=variables[task] if variables else None)
-        for task in range(num_machines)]
+      command.start(
+        "train.py",
+        *args,
+        *(machine_args[task] if machine_args else ()),
+        *(() if "--resume" in args else ("--logdir", self.logdirs[task])),
+        "--cluster",
+        addresses,
+        "--task",
+        task,
+        cwd=tmp_path,
+        variables=variables[task] if variables else None,
+      )
+      for task in range(num_machines)
+    ]
 
   @property
   def folder(self):
@@ -90,21 +104,18 @@ class _Cluster:
 
   def has_saved(self, num_checkpoints=1):
     """Returns whether machine 0 has saved at least this many checkpoints."""
-    return len(list(self.logdirs[0].glob("*/checkpoints/*.npz"))) >= (
-        num_checkpoints)
+    return len(list(self.logdirs[0].glob("*/checkpoints/*.npz"))) >= (num_checkpoints)
 
   def wait_until(self, ready):
     deadline = time.monotonic() + 100
     while not ready():
       assert time.monotonic() < deadline, self.end()
-      assert all(process.poll() is None for process in self.processes), (
-          self.end())
+      assert all(process.poll() is None for process in self.processes), self.end()
       time.sleep(0.02)
 
   def end(self):
     """Waits for all processes; returns their exit codes and outputs."""
-    outputs = [process.communicate(timeout=200)[0]
-               for process in self.processes]
+    outputs = [process.communicate(timeout=200)[0] for process in self.processes]
     return [process.returncode for process in self.processes], outputs
 
 
@@ -118,22 +129,21 @@ def _train(tmp_path, num_machines, *args, **kwargs):
 @pytest.fixture(scope="module")
 def data_parallel(tmp_path_factory):
   """Run folder of two machines that also share the updates."""
-  return _train(tmp_path_factory.mktemp("data_parallel"), 2,
-                *_DATA_PARALLEL).folder
+  return _train(tmp_path_factory.mktemp("data_parallel"), 2, *_DATA_PARALLEL).folder
 
 
 @pytest.mark.slow
 def test_data_parallel_updates_agree_up_to_rounding(data_parallel, finished):
   (arrays, metadata), (expected, _) = (
-      checkpoint.load(checkpoint.newest(folder / "checkpoints"))
-      for folder in (data_parallel, finished[0]))
+    checkpoint.load(checkpoint.newest(folder / "checkpoints"))
+    for folder in (data_parallel, finished[0])
+  )
   assert metadata["step"] == command.SMALL_STEPS
   for name, array in expected.items():
     if "kernel" in name and "adam" not in name:
       np.testing.assert_allclose(arrays[name], array, atol=1e-3, err_msg=name)
   # The rounding errors show that the gradients were summed over machines.
-  assert any(arrays[name].tobytes() != array.tobytes()
-             for name, array in expected.items())
+  assert any(arrays[name].tobytes() != array.tobytes() for name, array in expected.items())
 
 
 @pytest.mark.slow
@@ -146,12 +156,10 @@ def test_interrupted_data_parallel_update_is_undone(tmp_path, data_parallel):
 
 
 @pytest.mark.slow
-def test_four_machines_are_bit_equal_to_one_machine_with_whole_episodes(
-    tmp_path, finished_paper):
+def test_four_machines_are_bit_equal_to_one_machine_with_whole_episodes(tmp_path, finished_paper):
   # In each update, two machines play two episodes each, and two machines play
   # one episode each.
-  cluster = _train(
-      tmp_path, 4, *command.PAPER, "--steps", command.PAPER_STEPS)
+  cluster = _train(tmp_path, 4, *command.PAPER, "--steps", command.PAPER_STEPS)
   command.assert_same_checkpoints(cluster.folder, finished_paper[0])
   assert command.rows(cluster.folder) == command.rows(finished_paper[0])
 
@@ -180,8 +188,7 @@ def _lose(cluster, lost, signum=signal.SIGKILL):
 
 
 @pytest.mark.slow
-def test_run_survives_losses_of_both_machines_at_random_moments(
-    tmp_path, uninterrupted):
+def test_run_survives_losses_of_both_machines_at_random_moments(tmp_path, uninterrupted):
   rng = np.random.default_rng(7)
   # A stopped machine counts as lost, too.
   for lost, signum in (0, signal.SIGKILL), (1, signal.SIGSTOP):
@@ -205,13 +212,11 @@ def test_run_survives_losses_of_both_machines_at_random_moments(
 
 def _newest(logdir):
   """Returns the step of the newest checkpoint in a logdir; 0 if none exists."""
-  return max(map(checkpoint.step_of, logdir.glob("*/checkpoints/c*.npz")),
-             default=0)
+  return max(map(checkpoint.step_of, logdir.glob("*/checkpoints/c*.npz")), default=0)
 
 
 @pytest.mark.slow
-def test_participant_without_the_run_folder_saves_in_its_own_logdir(
-    tmp_path, uninterrupted):
+def test_participant_without_the_run_folder_saves_in_its_own_logdir(tmp_path, uninterrupted):
   cluster = _Cluster(tmp_path, 2, *_LONG)
   cluster.wait_until(lambda: cluster.has_saved(2))
   hidden = tmp_path / "hidden"
@@ -230,11 +235,21 @@ def test_participant_without_the_run_folder_saves_in_its_own_logdir(
 def test_slow_machine_is_named_in_a_warning(tmp_path):
   (tmp_path / "slow_here.py").write_text(_SLOW)
   cluster = _Cluster(
-      tmp_path, 2, *command.SMALL, "--steps", 3000, "--set",
-      "env.id=slow_here:make", "--set", "eval_every=3000", variables=[
-          {"PYTHONPATH": str(tmp_path), "SECONDS_PER_STEP": seconds}
-          # The difference is larger than the effect of other processes.
-          for seconds in ("0", "0.015")])
+    tmp_path,
+    2,
+    *command.SMALL,
+    "--steps",
+    3000,
+    "--set",
+    "env.id=slow_here:make",
+    "--set",
+    "eval_every=3000",
+    variables=[
+      {"PYTHONPATH": str(tmp_path), "SECONDS_PER_STEP": seconds}
+      # The difference is larger than the effect of other processes.
+      for seconds in ("0", "0.015")
+    ],
+  )
   codes, outputs = cluster.end()
   assert codes == [0, 0], outputs
   assert outputs[0].count("all machines wait for machine 1, which takes") == 1
@@ -244,22 +259,29 @@ def test_slow_machine_is_named_in_a_warning(tmp_path):
 def test_environment_failure_of_a_participant_ends_the_run(tmp_path):
   (tmp_path / "failing_here.py").write_text(_FAILING)
   cluster = _Cluster(
-      tmp_path, 2, *command.SMALL, "--steps", 20_000, "--set",
-      "env.id=failing_here:make", "--set", "on_env_error=raise", variables=[
-          {"PYTHONPATH": str(tmp_path), "FAIL_AFTER": after}
-          for after in ("1000000", "700")])
+    tmp_path,
+    2,
+    *command.SMALL,
+    "--steps",
+    20_000,
+    "--set",
+    "env.id=failing_here:make",
+    "--set",
+    "on_env_error=raise",
+    variables=[{"PYTHONPATH": str(tmp_path), "FAIL_AFTER": after} for after in ("1000000", "700")],
+  )
   codes, outputs = cluster.end()
   assert codes == [1, 1], outputs
   assert "RuntimeError: The motor is hot." in outputs[1]
   assert "Lost machine 1" in outputs[0]
-  crash, = cluster.folder.glob("crashes/*")
+  (crash,) = cluster.folder.glob("crashes/*")
   assert f"The failure is saved in {crash}" in outputs[1].replace(
-      str(cluster.folder.resolve()), str(cluster.folder))
+    str(cluster.folder.resolve()), str(cluster.folder)
+  )
 
 
 @pytest.mark.slow
-def test_run_that_a_signal_to_a_participant_stopped_can_resume(
-    tmp_path, uninterrupted):
+def test_run_that_a_signal_to_a_participant_stopped_can_resume(tmp_path, uninterrupted):
   cluster = _Cluster(tmp_path, 2, *_LONG)
   cluster.wait_until(lambda: cluster.has_saved(2))
   cluster.processes[1].send_signal(signal.SIGTERM)
@@ -275,26 +297,25 @@ def test_run_that_a_signal_to_a_participant_stopped_can_resume(
 
 
 @pytest.mark.slow
-def test_different_settings_of_machines_are_an_error_and_leave_no_run_folder(
-    tmp_path):
-  cluster = _Cluster(tmp_path, 2, *_LONG, machine_args=[
-      (), ("--set", "algorithm.discount=0.9")])
+def test_different_settings_of_machines_are_an_error_and_leave_no_run_folder(tmp_path):
+  cluster = _Cluster(tmp_path, 2, *_LONG, machine_args=[(), ("--set", "algorithm.discount=0.9")])
   codes, outputs = cluster.end()
   assert codes == [2, 2], outputs
   for output in outputs:
-    assert (f"machine 1 ({cluster.addresses[1]}) and machine 0 differ in "
-            "config: algorithm.discount 0.95 -> 0.9.") in output
+    assert (
+      f"machine 1 ({cluster.addresses[1]}) and machine 0 differ in "
+      "config: algorithm.discount 0.95 -> 0.9."
+    ) in output
   assert not any(logdir.exists() for logdir in cluster.logdirs)
 
 
 @pytest.mark.slow
 def test_number_of_machines_must_divide_number_of_environments(tmp_path):
-  done = command.run(
-      "train.py", *_LONG, "--cluster", "a:1,b:1,c:1", "--task", "0",
-      cwd=tmp_path)
+  done = command.run("train.py", *_LONG, "--cluster", "a:1,b:1,c:1", "--task", "0", cwd=tmp_path)
   assert done.returncode == 2
-  assert ("num_envs=4 environments can't be shared evenly by 3 machines, only "
-          "by 2, 4.") in done.stdout
+  assert (
+    "num_envs=4 environments can't be shared evenly by 3 machines, only by 2, 4."
+  ) in done.stdout
 
 
 @pytest.mark.slow
@@ -302,9 +323,16 @@ def test_port_of_another_program_is_an_error(tmp_path):
   with socket.create_server(("127.0.0.1", 0)) as server:
     port = server.getsockname()[1]
     done = command.run(
-        "train.py", *_LONG, "--logdir", tmp_path / "logdir", "--cluster",
-        f"127.0.0.1:{port},127.0.0.1:1", "--task", "0", cwd=tmp_path)
+      "train.py",
+      *_LONG,
+      "--logdir",
+      tmp_path / "logdir",
+      "--cluster",
+      f"127.0.0.1:{port},127.0.0.1:1",
+      "--task",
+      "0",
+      cwd=tmp_path,
+    )
   assert done.returncode == 2
-  assert f"can't listen as machine 0 (127.0.0.1:{port}): Address already" in (
-      done.stdout)
+  assert f"can't listen as machine 0 (127.0.0.1:{port}): Address already" in (done.stdout)
   assert not (tmp_path / "logdir").exists()

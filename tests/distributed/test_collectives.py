@@ -58,21 +58,27 @@ np.testing.assert_array_equal(
 """
 
 
-@pytest.mark.parametrize("num_rows, world_size, sizes", [
-    (4, 2, [2, 2]), (4, 1, [4]), (3, 4, [0, 1, 1, 1]), (7, 3, [2, 2, 3])])
+@pytest.mark.parametrize(
+  "num_rows, world_size, sizes",
+  [(4, 2, [2, 2]), (4, 1, [4]), (3, 4, [0, 1, 1, 1]), (7, 3, [2, 2, 3])],
+)
 def test_local_rows_partition_all_rows(num_rows, world_size, sizes):
-  rows = [collectives.Communicator(rank, world_size).local_rows(num_rows)
-          for rank in range(world_size)]
+  rows = [
+    collectives.Communicator(rank, world_size).local_rows(num_rows) for rank in range(world_size)
+  ]
   assert [each.stop - each.start for each in rows] == sizes
-  assert [index for each in rows for index in range(num_rows)[each]] == [
-      *range(num_rows)]
+  assert [index for each in rows for index in range(num_rows)[each]] == [*range(num_rows)]
 
 
-@pytest.mark.parametrize("error, is_lost", [
+@pytest.mark.parametrize(
+  "error, is_lost",
+  [
     (tf.errors.UnavailableError(None, None, "Connection reset"), True),
     (tf.errors.DeadlineExceededError(None, None, "Too late"), True),
     (tf.errors.InternalError(None, None, "Collective ops is aborted"), True),
-    (tf.errors.InvalidArgumentError(None, None, "Shapes differ"), False)])
+    (tf.errors.InvalidArgumentError(None, None, "Shapes differ"), False),
+  ],
+)
 def test_only_connection_errors_become_machine_lost(error, is_lost):
   communicator = collectives.Communicator(0, 2)
   with pytest.raises(errors.MachineLost if is_lost else type(error)):
@@ -86,10 +92,15 @@ def test_every_machine_receives_the_values_of_all_machines():
     free = [stack.enter_context(socket.socket()) for _ in range(3)]
     for each in free:
       each.bind(("127.0.0.1", 0))
-    addresses = ",".join(
-        f"127.0.0.1:{each.getsockname()[1]}" for each in free)
-  processes = [subprocess.Popen(
-      [sys.executable, "-c", _MACHINE, addresses, str(rank)], text=True,
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(3)]
+    addresses = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in free)
+  processes = [
+    subprocess.Popen(
+      [sys.executable, "-c", _MACHINE, addresses, str(rank)],
+      text=True,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+    )
+    for rank in range(3)
+  ]
   outputs = [process.communicate(timeout=120)[0] for process in processes]
   assert [process.returncode for process in processes] == [0, 0, 0], outputs

@@ -1,22 +1,20 @@
 """Machine 0 sends commands; all machines execute them and keep equal states."""
 
-
 import numpy as np
 import pytest
 
 from agents import build
 from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, run_folder
-from tests import command
 from tests.distributed import machines
+from tests.support import command
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
 
 def _loop(trainer, folder, stop=lambda: False):
   """Returns the loop of machine 0, as the train command builds it."""
-  loop = loop_lib.Loop(
-      trainer, folder, lambda: stop() or trainer.stopped)
+  loop = loop_lib.Loop(trainer, folder, lambda: stop() or trainer.stopped)
   trainer.metadata, trainer.stop = loop.metadata, stop
   return loop
 
@@ -33,12 +31,14 @@ class _Run:
     self.loop = _loop(self.trainers[0], folder, stop[0])
     self.participant = self.trainers[1]
     self.participant.stop = stop[1]
+
     def coordinate():
       (self.loop.resume if resume else self.loop.start)()
       self.loop.run()
+
     _, self.finished = machines.run(
-        [coordinate, self.participant.follow],
-        self.trainers[0]._communicator.group)
+      [coordinate, self.participant.follow], self.trainers[0]._communicator.group
+    )
     for trainer in self.trainers:
       trainer.close()
 
@@ -46,7 +46,8 @@ class _Run:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
   """Run folder of a run with `machines.CONFIG` on one machine."""
-  from tests import modes
+  from tests.support import modes
+
   with modes.functions_run_eagerly():
     folder = _folder(tmp_path_factory.mktemp("alone"))
     trainer = build.trainer(machines.CONFIG, None)
@@ -67,8 +68,7 @@ def test_run_of_two_machines_equals_run_of_one_machine(alone, tmp_path):
 
 
 @pytest.mark.slow
-def test_participant_has_the_checkpoint_before_the_latest_epoch(
-    alone, tmp_path):
+def test_participant_has_the_checkpoint_before_the_latest_epoch(alone, tmp_path):
   run = _Run(_folder(tmp_path))
   arrays, metadata = run.participant.checkpoint()
   last_step = 96 - 32
@@ -90,13 +90,14 @@ def test_participant_without_an_epoch_has_no_checkpoint():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stopped", [0, 1])
-def test_run_that_one_machine_stopped_resumes_bit_equal_to_one_machine(
-    stopped, alone, tmp_path):
+def test_run_that_one_machine_stopped_resumes_bit_equal_to_one_machine(stopped, alone, tmp_path):
   folder = _folder(tmp_path)
   calls = []
+
   def stop_later():
     calls.append(1)
     return len(calls) > 6
+
   stop = [lambda: False, lambda: False]
   stop[stopped] = stop_later
   run = _Run(folder, stop=stop)
@@ -109,12 +110,13 @@ def test_run_that_one_machine_stopped_resumes_bit_equal_to_one_machine(
 
 def test_random_numbers_change_on_all_machines():
   trainers = machines.trainers(machines.CONFIG, 2)
+
   def coordinate():
     trainers[0].start()
     trainers[0].change_random_numbers(2)
     trainers[0].end(False)
-  _, finished = machines.run(
-      [coordinate, trainers[1].follow], trainers[0]._communicator.group)
+
+  _, finished = machines.run([coordinate, trainers[1].follow], trainers[0]._communicator.group)
   assert finished is False
   counters = {int(trainer.state()["clock"]) for trainer in trainers}
   assert len(counters) == 1 and counters != {0}

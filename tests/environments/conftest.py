@@ -14,8 +14,10 @@ def deadline():
   Returns:
     Function that sets the remaining time, in seconds.
   """
+
   def expire(*_):
     raise TimeoutError("The test exceeded its time limit.")
+
   handler = signal.signal(signal.SIGALRM, expire)
   signal.alarm(60)
   yield signal.alarm

@@ -223,8 +223,7 @@ class DiesAfterStep(toy.Counter):
 
   def step(self, action):
     if self._step == 1:
-      threading.Timer(
-          0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+      threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
     return super().step(action)
 
 
@@ -260,8 +259,7 @@ class LogsLifetime(toy.Counter):
     seconds: Duration of a sleep at the start of `close`.
   """
 
-  def __init__(self, path: pathlib.Path, name: str = "", fault: str = "",
-               seconds: float = 0.0):
+  def __init__(self, path: pathlib.Path, name: str = "", fault: str = "", seconds: float = 0.0):
     super().__init__()
     self._path, self._name, self._fault = path, name, fault
     self._seconds = seconds
@@ -364,8 +362,7 @@ class StopsReplay(toy.Counter):
 
   def __init__(self, path: str):
     super().__init__(length=50)
-    self._killed, self._stopped = (
-        pathlib.Path(path + end) for end in ("-killed", "-stopped"))
+    self._killed, self._stopped = (pathlib.Path(path + end) for end in ("-killed", "-stopped"))
 
   def step(self, action):
     if self._step == 39 and not self._killed.exists():

@@ -9,8 +9,7 @@ from agents.environments.data import action_log, episode_data
 
 RUN_SEED = 7
 # Probability that an environment waits before an episode.
-pauses = pytest.mark.parametrize(
-    "pause_probability", [0.0, 0.6], ids=["busy", "pauses"])
+pauses = pytest.mark.parametrize("pause_probability", [0.0, 0.6], ids=["busy", "pauses"])
 
 
 class Moment(NamedTuple):
@@ -58,8 +57,9 @@ def play(pause_probability=0.0, num_steps=60, size=4, seed=0):
   observ = np.zeros((size, 1), np.float32)
   log = action_log.ActionLog(RUN_SEED, size)
   log.begin()
-  moment = Moment(log, observ, [[] for _ in range(size)],
-                  [[] for _ in range(size)], [0] * size, {}, {})
+  moment = Moment(
+    log, observ, [[] for _ in range(size)], [[] for _ in range(size)], [0] * size, {}, {}
+  )
   yield moment
   for time in range(num_steps):
     action = (100 * np.arange(size) + time)[:, None].astype(np.float32)
@@ -68,15 +68,17 @@ def play(pause_probability=0.0, num_steps=60, size=4, seed=0):
     ended = active & (random.random(size) < 0.15)
     reward = np.where(active, random.normal(0, 9, size), 0).astype(np.float32)
     observ[:] = -action
-    moment = moment._replace(
-        expected={}, finished=log.record(action, active, reward, ended))
+    moment = moment._replace(expected={}, finished=log.record(action, active, reward, ended))
     for row in np.flatnonzero(active):
       moment.actions[row].append([100.0 * row + time])
       moment.rewards[row].append(reward[row])
       if ended[row]:
         moment.expected[row] = episode_data.Episode(
-            episode_data.episode_seed(RUN_SEED, int(row), moment.episode[row]),
-            np.array(moment.actions[row], np.float32), moment.scores[row], {})
+          episode_data.episode_seed(RUN_SEED, int(row), moment.episode[row]),
+          np.array(moment.actions[row], np.float32),
+          moment.scores[row],
+          {},
+        )
         moment.actions[row], moment.rewards[row] = [], []
         moment.episode[row] += 1
     yield moment

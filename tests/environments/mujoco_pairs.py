@@ -25,10 +25,11 @@ def pair(task, tolerant=False, **options):
     tolerant: See `GymnasiumBlock`.
     options: Fields of `config.Env`.
   """
-  constructors = make.staggered(
-      constructor(task, **options).config, SIZE, SEED)
-  return [_block(block_class, constructors, tolerant) for block_class in (
-      mujoco_block.MujocoBlock, gymnasium_block.GymnasiumBlock)]
+  constructors = make.staggered(constructor(task, **options).config, SIZE, SEED)
+  return [
+    _block(block_class, constructors, tolerant)
+    for block_class in (mujoco_block.MujocoBlock, gymnasium_block.GymnasiumBlock)
+  ]
 
 
 def _block(block_class, constructors, tolerant):
@@ -47,8 +48,9 @@ def actions(arrays, num_steps):
   """Returns random actions of shape [num_steps, SIZE, ...]."""
   # Growing actions make some robots fall, but not all.
   scale = np.linspace(0.1, 1.5, num_steps)[:, None, None]
-  return (np.random.default_rng(0).normal(
-      0, 1, (num_steps, *arrays["action"].shape)) * scale).astype(np.float32)
+  return (
+    np.random.default_rng(0).normal(0, 1, (num_steps, *arrays["action"].shape)) * scale
+  ).astype(np.float32)
 
 
 def step(block, arrays, action):
@@ -60,5 +62,4 @@ def step(block, arrays, action):
   """
   arrays["action"][:] = action
   reports = block.step()
-  return reports, {name: array.tobytes() for name, array in arrays.items()
-                   if name != "seconds"}
+  return reports, {name: array.tobytes() for name, array in arrays.items() if name != "seconds"}

@@ -19,24 +19,26 @@ def make_env(env_id: str, **options) -> make.MakeEnv:
 
 
 # HalfCheetah never terminates; the limit ends its episodes within the tests.
-SIMULATED = [make_env(env_id, max_length=60) for env_id in (
-    "Hopper-v5", "HalfCheetah-v5", "Ant-v5", "Humanoid-v5")]
+SIMULATED = [
+  make_env(env_id, max_length=60)
+  for env_id in ("Hopper-v5", "HalfCheetah-v5", "Ant-v5", "Humanoid-v5")
+]
 # Batches of five environments; some episodes of each batch end within 60 steps.
 BATCHES = {
-    "toy": [functools.partial(toy.Counter, length, length % 2 == 0)
-            for length in (1, 2, 3, 4, 50)],
-    "cartpole": [make_env("CartPole-v1")] * 5,
-    "frozen_lake": [make_env("FrozenLake-v1")] * 5,
-    "hopper": [make_env("Hopper-v5")] * 5,
-    "cheetah": [make_env("HalfCheetah-v5", max_length=25)] * 5,
-    "uneven": [make_env("tests.toy:Uneven", kwargs={"max_length": 9})] * 5,
-    "wrapped": [make_env("Hopper-v5", max_length=9, random_start=4,
-                         action_repeat=2, frame_delta=True)] * 5,
+  "toy": [functools.partial(toy.Counter, length, length % 2 == 0) for length in (1, 2, 3, 4, 50)],
+  "cartpole": [make_env("CartPole-v1")] * 5,
+  "frozen_lake": [make_env("FrozenLake-v1")] * 5,
+  "hopper": [make_env("Hopper-v5")] * 5,
+  "cheetah": [make_env("HalfCheetah-v5", max_length=25)] * 5,
+  "uneven": [make_env("tests.toy:Uneven", kwargs={"max_length": 9})] * 5,
+  "wrapped": [
+    make_env("Hopper-v5", max_length=9, random_start=4, action_repeat=2, frame_delta=True)
+  ]
+  * 5,
 }
 
 
-def draw_actions(space: gymnasium.Space, size: int, num_steps: int,
-                 seed: int = 1) -> np.ndarray:
+def draw_actions(space: gymnasium.Space, size: int, num_steps: int, seed: int = 1) -> np.ndarray:
   """Returns random actions; many actions of Box spaces exceed [-1, 1].
 
   Args:
@@ -55,8 +57,9 @@ def draw_actions(space: gymnasium.Space, size: int, num_steps: int,
   return random.normal(0, 1.5, shape).astype(np.float32)
 
 
-def roll(batch: batch_env.BatchEnv, actions: np.ndarray
-         ) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
+def roll(
+  batch: batch_env.BatchEnv, actions: np.ndarray
+) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
   """Steps a batch with the given actions.
 
   Args:
@@ -71,8 +74,8 @@ def roll(batch: batch_env.BatchEnv, actions: np.ndarray
 
 
 def roll_with_pauses(
-    batch: batch_env.BatchEnv, actions: np.ndarray, probability: float = 0.6
-    ) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
+  batch: batch_env.BatchEnv, actions: np.ndarray, probability: float = 0.6
+) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
   """Like `roll`, but environments sometimes wait before an episode.
 
   Args:
@@ -110,15 +113,13 @@ def play(constructors, workers, num_steps: int = 60, seed: int = 0):
   """
   with batch_env.BatchEnv(constructors, workers, seed) as batch:
     first = batch.reset()
-    return first, roll(
-        batch, draw_actions(batch.action_space, len(batch), num_steps))
+    return first, roll(batch, draw_actions(batch.action_space, len(batch), num_steps))
 
 
 def assert_same_bits(steps, other_steps):
   """Compares two results of `roll`: bit-equal steps, equal episodes."""
   assert len(steps) == len(other_steps)
-  for (step, finished), (other_step, other_finished) in zip(
-      steps, other_steps):
+  for (step, finished), (other_step, other_finished) in zip(steps, other_steps):
     for name in step._fields:
       field, other = getattr(step, name), getattr(other_step, name)
       assert field.dtype == other.dtype and field.shape == other.shape, name
@@ -135,9 +136,7 @@ def count_open(path: pathlib.Path) -> dict[str, int]:
   Returns:
     Number of open environments by name, without names that have none.
   """
-  lines = collections.Counter(
-      path.read_text().splitlines() if path.exists() else [])
+  lines = collections.Counter(path.read_text().splitlines() if path.exists() else [])
   names = {line.split()[1] for line in lines}
-  counts = {name: lines[f"built {name}"] - lines[f"closed {name}"]
-            for name in names}
+  counts = {name: lines[f"built {name}"] - lines[f"closed {name}"] for name in names}
   return {name: count for name, count in counts.items() if count}

@@ -25,9 +25,14 @@ def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
   path.write_text(code)
   (folder / "cwd").mkdir(exist_ok=True)
   return subprocess.Popen(
-      [sys.executable, str(path)], cwd=folder / "cwd", text=True,
-      stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-      env={**os.environ, "PYTHONPATH": str(_ROOT)})
+    [sys.executable, str(path)],
+    cwd=folder / "cwd",
+    text=True,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    start_new_session=True,
+    env={**os.environ, "PYTHONPATH": str(_ROOT)},
+  )
 
 
 def run(code: str, folder: pathlib.Path) -> tuple[str, str]:

@@ -51,8 +51,10 @@ def test_environments_of_a_batch_have_different_seeds():
 def test_batches_on_the_same_workers_are_independent(pool):
   expected = rollouts.play(rollouts.BATCHES["hopper"], pool, seed=1)[1]
   other_expected = rollouts.play(rollouts.BATCHES["cartpole"], pool, seed=2)[1]
-  with batch_env.BatchEnv(rollouts.BATCHES["hopper"], pool, 1) as batch, \
-      batch_env.BatchEnv(rollouts.BATCHES["cartpole"], pool, 2) as other:
+  with (
+    batch_env.BatchEnv(rollouts.BATCHES["hopper"], pool, 1) as batch,
+    batch_env.BatchEnv(rollouts.BATCHES["cartpole"], pool, 2) as other,
+  ):
     batch.reset()
     other.reset()
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
@@ -66,13 +68,13 @@ def test_batches_on_the_same_workers_are_independent(pool):
 
 
 @pytest.mark.parametrize("truncates", [False, True])
-def test_next_observation_is_the_successor_and_observation_the_reset(
-    mode, truncates):
-  constructors = [functools.partial(toy.Counter, length, truncates)
-                  for length in (2, 3)]
+def test_next_observation_is_the_successor_and_observation_the_reset(mode, truncates):
+  constructors = [functools.partial(toy.Counter, length, truncates) for length in (2, 3)]
   # `Counter` observes the last three digits of its seed.
-  seed = [[episode_data.episode_seed(5, index, episode) % 1000
-           for episode in range(3)] for index in range(2)]
+  seed = [
+    [episode_data.episode_seed(5, index, episode) % 1000 for episode in range(3)]
+    for index in range(2)
+  ]
   with batch_env.BatchEnv(constructors, mode, seed=5) as batch:
     observ = batch.reset()
     assert observ.tolist() == [[seed[0][0], 0], [seed[1][0], 0]]
@@ -84,14 +86,11 @@ def test_next_observation_is_the_successor_and_observation_the_reset(
   assert three.next_observ.tolist() == [[seed[0][1], 1], [seed[1][0], 3]]
   assert three.observ.tolist() == [[seed[0][1], 1], [seed[1][1], 0]]
   assert four.observ.tolist() == [[seed[0][2], 0], [seed[1][1], 1]]
-  assert [x.reward.tolist() for x in (one, two, three, four)] == [
-      [1, 1], [2, 2], [1, 3], [2, 1]]
+  assert [x.reward.tolist() for x in (one, two, three, four)] == [[1, 1], [2, 2], [1, 3], [2, 1]]
   ends = [[False, False], [True, False], [False, True], [True, False]]
   never = [[False, False]] * 4
-  assert [x.terminated.tolist() for x in (one, two, three, four)] == (
-      never if truncates else ends)
-  assert [x.truncated.tolist() for x in (one, two, three, four)] == (
-      ends if truncates else never)
+  assert [x.terminated.tolist() for x in (one, two, three, four)] == (never if truncates else ends)
+  assert [x.truncated.tolist() for x in (one, two, three, four)] == (ends if truncates else never)
   assert one.valid.all() and four.valid.all()
 
 
@@ -130,8 +129,7 @@ def test_fields_have_the_types_of_the_space(mode):
 
 @pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("name", rollouts.BATCHES)
-def test_packed_step_and_final_observations_equal_the_fields_of_step(
-    name, mode):
+def test_packed_step_and_final_observations_equal_the_fields_of_step(name, mode):
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode) as batch:
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
     batch.reset()
@@ -147,8 +145,7 @@ def test_packed_step_and_final_observations_equal_the_fields_of_step(
     next_observ = views["observ"].copy()
     for index in np.flatnonzero(views["terminated"] | views["truncated"]):
       next_observ[index] = final_observ.pop(0)
-    rebuilt.append(
-        (batch_env.StepResult(next_observ=next_observ, **views), []))
+    rebuilt.append((batch_env.StepResult(next_observ=next_observ, **views), []))
   assert final_observ == []
   rollouts.assert_same_bits([(step, []) for step in steps], rebuilt)
 
@@ -157,8 +154,7 @@ def test_actions_are_rescaled_to_the_space(mode):
   with batch_env.BatchEnv([toy.Counter] * 4, mode) as batch:
     batch.reset()
     batch.step(np.array([[-7], [-0.5], [1], [7]]))
-    assert [x.tolist() for x in batch.get("last_action")] == [
-        [-2], [-1], [2], [2]]
+    assert [x.tolist() for x in batch.get("last_action")] == [[-2], [-1], [2], [2]]
 
 
 def test_wrong_action_shape_is_refused_before_the_step(mode):
@@ -217,8 +213,7 @@ def test_busy_seconds_divide_the_work_evenly_over_workers(pool):
 
 
 def test_finished_episodes_contain_the_numbers_of_their_last_info(mode):
-  constructors = [functools.partial(toy.Counter, length)
-                  for length in (2, 3, 9)]
+  constructors = [functools.partial(toy.Counter, length) for length in (2, 3, 9)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     for _ in range(4):
@@ -226,24 +221,24 @@ def test_finished_episodes_contain_the_numbers_of_their_last_info(mode):
     finished = batch.take_finished()
   # The reward part is 0.5 in the first step, 1.0 in the second, and so on.
   two = {"step": 2, "reward_part": 1.0, "reward_parts": {"reward_part": 1.5}}
-  three = {
-      "step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
-  assert [(episode.score, episode.length, episode.info) for episode in finished
-          ] == [(3.0, 2, two), (6.0, 3, three), (3.0, 2, two)]
+  three = {"step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
+  assert [(episode.score, episode.length, episode.info) for episode in finished] == [
+    (3.0, 2, two),
+    (6.0, 3, three),
+    (3.0, 2, two),
+  ]
   assert all(type(episode) is episode_data.Episode for episode in finished)
 
 
 @pytest.mark.parametrize("action_repeat", [1, 4])
 def test_reward_parts_add_up_to_the_score(action_repeat):
-  constructor = rollouts.make_env(
-      "HalfCheetah-v5", max_length=20, action_repeat=action_repeat)
+  constructor = rollouts.make_env("HalfCheetah-v5", max_length=20, action_repeat=action_repeat)
   steps = rollouts.play([constructor] * 2, None, num_steps=20)[1]
   score = sum(step.reward for step, _ in steps)
   for index, episode in enumerate(steps[-1][1]):
     parts = episode.info["reward_parts"]
     assert set(parts) == {"reward_forward", "reward_ctrl"}
-    np.testing.assert_allclose(
-        sum(parts.values()), score[index], rtol=1e-3)
+    np.testing.assert_allclose(sum(parts.values()), score[index], rtol=1e-3)
   assert len(steps[-1][1]) == 2
 
 
@@ -255,8 +250,7 @@ def test_get_and_call_return_results_in_order(mode):
 
 
 def test_get_and_call_work_through_wrappers(mode):
-  constructor = rollouts.make_env(
-      "tests.toy:Counter", max_length=2, frame_delta=True)
+  constructor = rollouts.make_env("tests.toy:Counter", max_length=2, frame_delta=True)
   with batch_env.BatchEnv([constructor] * 2, mode) as batch:
     assert batch.get("length") == [3, 3]
     assert batch.call("add", 1, 1) == [2, 2]
@@ -295,18 +289,22 @@ def test_closed_batch_refuses_all_requests(mode):
   batch.close()
   batch.close()
   assert batch.is_closed
-  for use in (batch.reset, lambda: batch.step(np.zeros((3, 1))),
-              lambda: batch.get("length"), lambda: batch.call("add", 1),
-              lambda: batch.set("length", [1, 2, 3]), batch.snapshot,
-              lambda: batch.restore(snapshot)):
+  for use in (
+    batch.reset,
+    lambda: batch.step(np.zeros((3, 1))),
+    lambda: batch.get("length"),
+    lambda: batch.call("add", 1),
+    lambda: batch.set("length", [1, 2, 3]),
+    batch.snapshot,
+    lambda: batch.restore(snapshot),
+  ):
     with pytest.raises(RuntimeError, match="closed"):
       use()
 
 
 def test_close_closes_every_environment(mode, tmp_path):
   path = tmp_path / "log"
-  constructors = [
-      functools.partial(faulty_envs.LogsLifetime, path, name) for name in "abc"]
+  constructors = [functools.partial(faulty_envs.LogsLifetime, path, name) for name in "abc"]
   batch = batch_env.BatchEnv(constructors, mode)
   assert rollouts.count_open(path) == {"a": 1, "b": 1, "c": 1}
   batch.close()
@@ -315,8 +313,10 @@ def test_close_closes_every_environment(mode, tmp_path):
 
 def test_close_closes_every_environment_even_if_one_raises(mode, tmp_path):
   path = tmp_path / "log"
-  constructors = [functools.partial(faulty_envs.LogsLifetime, path, name, fault)
-                  for name, fault in (("a", ""), ("b", "close"), ("c", ""))]
+  constructors = [
+    functools.partial(faulty_envs.LogsLifetime, path, name, fault)
+    for name, fault in (("a", ""), ("b", "close"), ("c", ""))
+  ]
   batch = batch_env.BatchEnv(constructors, mode)
   with pytest.raises(ValueError, match="faulty close") as caught:
     batch.close()
@@ -327,9 +327,9 @@ def test_close_closes_every_environment_even_if_one_raises(mode, tmp_path):
 
 def test_system_exit_in_close_does_not_end_the_trainer(mode, tmp_path):
   constructors = [
-      functools.partial(
-          faulty_envs.LogsLifetime, tmp_path / "log", name, fault)
-      for name, fault in (("a", ""), ("b", "exit"))]
+    functools.partial(faulty_envs.LogsLifetime, tmp_path / "log", name, fault)
+    for name, fault in (("a", ""), ("b", "exit"))
+  ]
   batch = batch_env.BatchEnv(constructors, mode)
   with pytest.raises(base.EnvironmentFailure, match="SystemExit"):
     batch.close()
@@ -337,9 +337,10 @@ def test_system_exit_in_close_does_not_end_the_trainer(mode, tmp_path):
 
 def test_failed_constructor_closes_environments_built_before(mode, tmp_path):
   path = tmp_path / "log"
-  constructors = [functools.partial(faulty_envs.LogsLifetime, path, name, fault)
-                  for name, fault in (
-                      ("a", ""), ("b", ""), ("c", ""), ("d", "constructor"))]
+  constructors = [
+    functools.partial(faulty_envs.LogsLifetime, path, name, fault)
+    for name, fault in (("a", ""), ("b", ""), ("c", ""), ("d", "constructor"))
+  ]
   with pool_lib.WorkerPool(2) as workers:
     with pytest.raises(ValueError, match="faulty constructor"):
       batch_env.BatchEnv(constructors, workers if mode else None)

@@ -21,16 +21,16 @@ def _info_steps(batch):
 
 
 def test_infos_are_those_of_the_latest_step_and_reset(mode):
-  constructors = [
-      functools.partial(toy.Informative, length) for length in (2, 9)]
+  constructors = [functools.partial(toy.Informative, length) for length in (2, 9)]
   seeds = [episode_data.episode_seed(0, 0, episode) for episode in range(2)]
+
   def reset_seeds(batch):
     return [info["reset_seed"] for info in batch.reset_infos]
+
   with info_batch_env.InfoBatchEnv(constructors, mode) as batch:
     batch.reset([5, 6])
     assert batch.infos == [{}, {}]
-    assert batch.reset_infos == [
-        {"reset_seed": 5, "text": "new"}, {"reset_seed": 6, "text": "new"}]
+    assert batch.reset_infos == [{"reset_seed": 5, "text": "new"}, {"reset_seed": 6, "text": "new"}]
     batch.step(_zero_actions(batch))
     first = batch.infos
     assert _info_steps(batch) == [1, 1]
@@ -55,8 +55,9 @@ def test_infos_do_not_change_the_results(mode):
   expected = rollouts.play(rollouts.BATCHES["hopper"], None)[1]
   with info_batch_env.InfoBatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
     batch.reset()
-    rollouts.assert_same_bits(expected, rollouts.roll(
-        batch, rollouts.draw_actions(batch.action_space, 5, 60)))
+    rollouts.assert_same_bits(
+      expected, rollouts.roll(batch, rollouts.draw_actions(batch.action_space, 5, 60))
+    )
 
 
 def test_batch_env_has_no_infos():
@@ -65,12 +66,10 @@ def test_batch_env_has_no_infos():
 
 @pytest.mark.parametrize("processes", [False, True])
 def test_infos_of_failed_steps_are_returned(processes):
-  constructors = [
-      functools.partial(faulty_envs.Rewards, (1.0, np.nan)), toy.Informative]
+  constructors = [functools.partial(faulty_envs.Rewards, (1.0, np.nan)), toy.Informative]
   budget = failure_budget.FailureBudget(9)
   workers = pool_lib.WorkerPool(2, failure_budget=budget) if processes else None
-  with info_batch_env.InfoBatchEnv(
-      constructors, workers, failure_budget=budget) as batch:
+  with info_batch_env.InfoBatchEnv(constructors, workers, failure_budget=budget) as batch:
     batch.reset()
     batch.step(_zero_actions(batch))
     step = batch.step(_zero_actions(batch))
@@ -85,6 +84,7 @@ def test_infos_that_cannot_be_pickled_arrive_as_text(pool):
     def step(self, action):
       *rest, info = super().step(action)
       return *rest, {**info, "made": (number for number in ())}
+
   with info_batch_env.InfoBatchEnv([WithGenerator] * 2, pool) as batch:
     batch.reset()
     for step in (1, 2, 3):

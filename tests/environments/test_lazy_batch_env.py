@@ -11,8 +11,7 @@ from tests.environments import faulty_envs, rollouts
 
 def test_environments_are_built_by_the_first_use(mode, tmp_path):
   path = tmp_path / "log"
-  constructors = [
-      functools.partial(faulty_envs.LogsLifetime, path, name) for name in "abc"]
+  constructors = [functools.partial(faulty_envs.LogsLifetime, path, name) for name in "abc"]
   batch = lazy_batch_env.LazyBatchEnv(constructors, mode)
   assert rollouts.count_open(path) == {}
   assert batch.observation_space == toy.Counter().observation_space
@@ -27,7 +26,8 @@ def test_environments_are_built_by_the_first_use(mode, tmp_path):
 def test_unused_environments_are_never_built(mode, tmp_path):
   path = tmp_path / "log"
   batch = lazy_batch_env.LazyBatchEnv(
-      [functools.partial(faulty_envs.LogsLifetime, path, "a")] * 2, mode)
+    [functools.partial(faulty_envs.LogsLifetime, path, "a")] * 2, mode
+  )
   batch.close()
   assert rollouts.count_open(path) == {}
   with pytest.raises(RuntimeError, match="closed"):
@@ -40,8 +40,9 @@ def test_lazy_batch_returns_the_results_of_batch_env(mode):
   expected = rollouts.play(rollouts.BATCHES["toy"], None)[1]
   with lazy_batch_env.LazyBatchEnv(rollouts.BATCHES["toy"], mode) as batch:
     batch.reset()
-    rollouts.assert_same_bits(expected, rollouts.roll(
-        batch, rollouts.draw_actions(batch.action_space, 5, 60)))
+    rollouts.assert_same_bits(
+      expected, rollouts.roll(batch, rollouts.draw_actions(batch.action_space, 5, 60))
+    )
 
 
 def test_snapshot_can_be_restored_into_an_unused_batch(mode):

@@ -10,8 +10,7 @@ def play(path: pathlib.Path, folder: pathlib.Path, monkeypatch) -> list[float]:
   monkeypatch.chdir(folder)
   monkeypatch.syspath_prepend(folder)
   returns = []
-  for code in re.findall(r"^```python\n(.*?)^```$", path.read_text(),
-                         re.MULTILINE | re.DOTALL):
+  for code in re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL):
     scope: dict = {}
     try:
       exec(code, scope)

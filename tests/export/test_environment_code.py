@@ -10,29 +10,37 @@ from agents.export import environment_code
 
 def _layers(env):
   """Returns name and time limit of each wrapper, and the environment."""
-  chain = [(type(wrapper).__name__.replace("Default", ""),
-            getattr(wrapper, "_max_episode_steps", None))
-           for wrapper in wrappers.chain(env)]
+  chain = [
+    (type(wrapper).__name__.replace("Default", ""), getattr(wrapper, "_max_episode_steps", None))
+    for wrapper in wrappers.chain(env)
+  ]
   # MakeEnv disables Gymnasium's checker.
-  return [layer for layer in chain if layer[0] != "PassiveEnvChecker"], type(
-      env.unwrapped)
+  return [layer for layer in chain if layer[0] != "PassiveEnvChecker"], type(env.unwrapped)
 
 
-@pytest.mark.parametrize("changes", [
+@pytest.mark.parametrize(
+  "changes",
+  [
     {"id": "CartPole-v1"},
     {"id": "Pendulum-v1", "kwargs": {"g": 9.0}, "max_length": 30},
     {"id": "gymnasium.envs:CartPole-v1"},
     {"id": "tests.toy:Counter", "kwargs": {"length": 4}},
     {"id": "tests.toy:Counter", "max_length": 2},
-    {"id": "Pendulum-v1", "action_repeat": 2, "random_start": 3,
-     "frame_delta": True, "wrappers": [
-         {"RescaleAction": {"min_action": -1.0, "max_action": 1.0}},
-         {"agents.environments.making.wrappers:FrameDelta": {}}]},
-    {"id": "CartPole-v1", "max_length": 7, "wrappers": [
-        {"ReshapeObservation": {"shape": [2, 2]}}]}])
+    {
+      "id": "Pendulum-v1",
+      "action_repeat": 2,
+      "random_start": 3,
+      "frame_delta": True,
+      "wrappers": [
+        {"RescaleAction": {"min_action": -1.0, "max_action": 1.0}},
+        {"agents.environments.making.wrappers:FrameDelta": {}},
+      ],
+    },
+    {"id": "CartPole-v1", "max_length": 7, "wrappers": [{"ReshapeObservation": {"shape": [2, 2]}}]},
+  ],
+)
 def test_code_builds_the_environment_of_the_run(changes):
-  config = config_lib.Config().override(
-      {f"env.{key}": value for key, value in changes.items()}).env
+  config = config_lib.Config().override({f"env.{key}": value for key, value in changes.items()}).env
   env = make.MakeEnv(config)()
   code = environment_code.write(config)
   scope: dict = {}
@@ -44,5 +52,7 @@ def test_code_builds_the_environment_of_the_run(changes):
 
 def test_code_of_a_registered_task_needs_only_gymnasium():
   assert environment_code.write(config_lib.Env(id="CartPole-v1")) == (
-      ["import gymnasium"], ['env = gymnasium.make("CartPole-v1")'])
+    ["import gymnasium"],
+    ['env = gymnasium.make("CartPole-v1")'],
+  )
   assert gymnasium.spec("CartPole-v1").max_episode_steps

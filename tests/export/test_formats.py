@@ -11,10 +11,18 @@ from agents.export import evaluate, formats, numpy_player, signature, verify
 from agents.export import policy as policy_lib
 from tests.export import any_space_env, untrained_runs
 
-FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
-    not all(map(importlib.util.find_spec, formats.load(name).modules)),
-    reason="A required package is not installed.")])
-           for name in formats.NAMES]
+FORMATS = [
+  pytest.param(
+    name,
+    marks=[
+      pytest.mark.skipif(
+        not all(map(importlib.util.find_spec, formats.load(name).modules)),
+        reason="A required package is not installed.",
+      )
+    ],
+  )
+  for name in formats.NAMES
+]
 
 
 def _random_inputs(policy, batch, rng):
@@ -23,8 +31,7 @@ def _random_inputs(policy, batch, rng):
   for name, field in policy.inputs.items():
     shape = batch, *field.shape
     if field.role == "noise":
-      inputs[name] = numpy_player.draw_noise(
-          rng, field.drawn, batch).astype(np.float32)
+      inputs[name] = numpy_player.draw_noise(rng, field.drawn, batch).astype(np.float32)
     elif field.dtype in ("float32", "float64"):
       inputs[name] = rng.normal(size=shape).astype(field.dtype)
     elif field.dtype == "bool":
@@ -48,20 +55,28 @@ def _assert_same(outputs, expected):
   assert outputs.keys() == expected.keys()
   for name in expected:
     np.testing.assert_allclose(
-        outputs[name].astype(float), expected[name].astype(float), atol=1e-5,
-        err_msg=name)
+      outputs[name].astype(float), expected[name].astype(float), atol=1e-5, err_msg=name
+    )
 
 
 @pytest.mark.fast_variants(4)
-@pytest.mark.parametrize("kind, sampled", [
+@pytest.mark.parametrize(
+  "kind, sampled",
+  [
     pytest.param(
-        kind, sampled, id=f"{kind}-{'sampled' if sampled else 'mean'}",
-        # Sampling depends only on the distribution, so two kinds are enough.
-        marks=[] if kind in (("beta", "choice") if sampled else (
-            "box", "choice", "gru", "nested")) else [pytest.mark.slow])
-    for kind in untrained_runs.CHANGES for sampled in (False, True)])
-def test_exported_function_equals_training_for_any_batch_size(
-    kind, sampled, tmp_path):
+      kind,
+      sampled,
+      id=f"{kind}-{'sampled' if sampled else 'mean'}",
+      # Sampling depends only on the distribution, so two kinds are enough.
+      marks=[]
+      if kind in (("beta", "choice") if sampled else ("box", "choice", "gru", "nested"))
+      else [pytest.mark.slow],
+    )
+    for kind in untrained_runs.CHANGES
+    for sampled in (False, True)
+  ],
+)
+def test_exported_function_equals_training_for_any_batch_size(kind, sampled, tmp_path):
   policy = untrained_runs.load(tmp_path, kind, sampled)
   training_function = evaluate.training_function(policy)
   rng = np.random.default_rng(0)
@@ -79,16 +94,23 @@ def test_exported_function_equals_training_for_any_batch_size(
 
 
 @pytest.mark.fast_variants(1)
-@pytest.mark.parametrize("name", [
-    param for param in FORMATS if param.values[0] in ("tflite", "onnx")])
-@pytest.mark.parametrize("kind", [
-    "box", *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
-        "choice", "beta", "squashed", "gru", "lstm", "pictures", "impala"))])
+@pytest.mark.parametrize(
+  "name", [param for param in FORMATS if param.values[0] in ("tflite", "onnx")]
+)
+@pytest.mark.parametrize(
+  "kind",
+  [
+    "box",
+    *(
+      pytest.param(kind, marks=pytest.mark.slow)
+      for kind in ("choice", "beta", "squashed", "gru", "lstm", "pictures", "impala")
+    ),
+  ],
+)
 def test_optional_format_equals_training(kind, name, tmp_path):
   policy = untrained_runs.load(tmp_path, kind, sampled=True)
   inputs = _random_inputs(policy, 3, np.random.default_rng(0))
-  _assert_same(_export(name, policy, tmp_path)(inputs),
-               evaluate.training_function(policy)(inputs))
+  _assert_same(_export(name, policy, tmp_path)(inputs), evaluate.training_function(policy)(inputs))
 
 
 def test_onnx_rejects_nested_spaces(tmp_path):
@@ -111,55 +133,65 @@ def test_inputs_have_unique_names_and_descriptions(tmp_path):
   assert all(field.about for field in policy.inputs.values())
   names = policy.names("observation")
   assert len(names) == len(set(names)) == 3
-  assert sum(size for _, size in policy.inputs["noise"].drawn) == (
-      policy.inputs["noise"].shape[0])
+  assert sum(size for _, size in policy.inputs["noise"].drawn) == (policy.inputs["noise"].shape[0])
   choice = untrained_runs.load(tmp_path, "choice")
   assert choice.outputs["action"] == signature.SignatureField(
-      "action", "int64", (), "a choice, from 0 to 1", (), 0, 1)
+    "action", "int64", (), "a choice, from 0 to 1", (), 0, 1
+  )
   box = untrained_runs.load(tmp_path, "box")
   assert box.inputs["observation"].high == [1, 1, 8]
 
 
 _BOX = gymnasium.spaces.Box
 _SPACES = {  # Pairs of observation space and action space.
-    "wide": (_BOX(-1, 1), _BOX(-1000, 1000, (2,))),
-    "many sizes": (_BOX(-1, 1), _BOX(
-        np.array([-1, 0, 100.0]), np.array([1, 5, 2000.0]))),
-    "float64": (_BOX(-1, 1, (2,), np.float64), _BOX(
-        -0.1, 0.1, (2,), np.float64)),
-    "half open": (_BOX(-1, 1), _BOX(np.array([0, -np.inf]), np.inf)),
-    "bools": (gymnasium.spaces.Dict(
-        b=_BOX(0, 1, (2,), np.bool_), q=_BOX(-1, 1)), _BOX(-1, 1)),
-    "similar names": (gymnasium.spaces.Dict({
-        "A": _BOX(-1, 1), "a": _BOX(-1, 1), "a b": _BOX(-1, 1),
-        "a b_2": _BOX(-1, 1), "a_b": _BOX(-1, 1)}),
-                      gymnasium.spaces.Discrete(3, start=-1)),
-    "choices": (gymnasium.spaces.MultiBinary([2, 2]),
-                gymnasium.spaces.MultiDiscrete([[2, 3]], start=[[1, 5]]))}
+  "wide": (_BOX(-1, 1), _BOX(-1000, 1000, (2,))),
+  "many sizes": (_BOX(-1, 1), _BOX(np.array([-1, 0, 100.0]), np.array([1, 5, 2000.0]))),
+  "float64": (_BOX(-1, 1, (2,), np.float64), _BOX(-0.1, 0.1, (2,), np.float64)),
+  "half open": (_BOX(-1, 1), _BOX(np.array([0, -np.inf]), np.inf)),
+  "bools": (gymnasium.spaces.Dict(b=_BOX(0, 1, (2,), np.bool_), q=_BOX(-1, 1)), _BOX(-1, 1)),
+  "similar names": (
+    gymnasium.spaces.Dict(
+      {
+        "A": _BOX(-1, 1),
+        "a": _BOX(-1, 1),
+        "a b": _BOX(-1, 1),
+        "a b_2": _BOX(-1, 1),
+        "a_b": _BOX(-1, 1),
+      }
+    ),
+    gymnasium.spaces.Discrete(3, start=-1),
+  ),
+  "choices": (
+    gymnasium.spaces.MultiBinary([2, 2]),
+    gymnasium.spaces.MultiDiscrete([[2, 3]], start=[[1, 5]]),
+  ),
+}
 
 
 @pytest.mark.fast_variants(1)
-@pytest.mark.parametrize("name", [
-    "many sizes", "similar names", "bools", "choices", "float64", "half open",
-    "wide"])
-def test_actions_lie_in_the_space_and_equal_training(
-    name, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+  "name", ["many sizes", "similar names", "bools", "choices", "float64", "half open", "wide"]
+)
+def test_actions_lie_in_the_space_and_equal_training(name, tmp_path, monkeypatch):
   monkeypatch.setattr(any_space_env, "SPACES", _SPACES[name])
-  monkeypatch.setitem(untrained_runs.CHANGES, "any", {
-      "env.id": "tests.export.any_space_env:Checking", "network.init_std": 2.0,
-      "env.max_length": 20})
+  monkeypatch.setitem(
+    untrained_runs.CHANGES,
+    "any",
+    {
+      "env.id": "tests.export.any_space_env:Checking",
+      "network.init_std": 2.0,
+      "env.max_length": 20,
+    },
+  )
   policy = untrained_runs.load(tmp_path, "any", sampled=True)
   recorder = verify.CallRecorder()
-  returns = evaluate.evaluate(
-      policy, evaluate.training_function(policy), recorder.add)
+  returns = evaluate.evaluate(policy, evaluate.training_function(policy), recorder.add)
   for format_name in ("savedmodel", "npz"):
-    comparison = verify.compare(
-        policy, _export(format_name, policy, tmp_path), recorder.calls)
+    comparison = verify.compare(policy, _export(format_name, policy, tmp_path), recorder.calls)
     assert comparison.passed(returns), comparison
 
 
 def test_checkpoint_of_another_model_is_rejected(tmp_path):
-  folder, other = (untrained_runs.make_run(tmp_path, kind)
-                   for kind in ("box", "gru"))
+  folder, other = (untrained_runs.make_run(tmp_path, kind) for kind in ("box", "gru"))
   with pytest.raises(config_lib.ConfigError, match="do not fit"):
     policy_lib.load(folder, next(other.checkpoints.iterdir()), False)

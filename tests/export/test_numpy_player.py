@@ -34,8 +34,7 @@ def test_player_has_fewer_than_100_lines():
 
 
 @pytest.mark.parametrize("kind", ["gru", "box"])
-def test_player_equals_training_without_other_packages(
-    kind, tmp_path, monkeypatch):
+def test_player_equals_training_without_other_packages(kind, tmp_path, monkeypatch):
   policy = untrained_runs.load(tmp_path, kind)
   formats.load("npz").write(policy, tmp_path / "policy.npz")
   calls: list = []
@@ -43,9 +42,13 @@ def test_player_equals_training_without_other_packages(
   evaluate.evaluate(policy, evaluate.training_function(policy), calls.append)
   observations = [call["observation"][0].tolist() for call in calls]
   done = subprocess.run(
-      [sys.executable, "-c", _SCRIPT], cwd=tmp_path,
-      input=json.dumps(observations), capture_output=True, text=True,
-      timeout=100)
+    [sys.executable, "-c", _SCRIPT],
+    cwd=tmp_path,
+    input=json.dumps(observations),
+    capture_output=True,
+    text=True,
+    timeout=100,
+  )
   assert done.returncode == 0, done.stderr
   expected = [call["action"][0] for call in calls]
   np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-5)
@@ -63,9 +66,11 @@ def test_samples_depend_on_the_seed_and_have_the_policys_std(tmp_path):
   policy = untrained_runs.load(tmp_path, "box", sampled=True)
   formats.load("npz").write(policy, tmp_path / "policy.npz")
   observation, _ = gymnasium.make("Pendulum-v1").reset(seed=0)
+
   def actions(seed):
     player = numpy_player.Policy(tmp_path / "policy.npz", seed)
     return [player(observation, {})[0].item() for _ in range(200)]
+
   assert actions(1) == actions(1) != actions(2)
   std = policy.config.network.init_std * 2  # Torques lie in [-2, 2].
   assert abs(np.std(actions(1)) - std) < 0.5 * std

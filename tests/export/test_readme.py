@@ -13,7 +13,7 @@ def _play(policy, name, folder, monkeypatch) -> float:
   file_format.write(policy, folder / file_format.file)
   path = folder / "README.md"
   path.write_text(readme.text(policy, [name]))
-  episode_return, = readme_code.play(path, folder, monkeypatch)
+  (episode_return,) = readme_code.play(path, folder, monkeypatch)
   return episode_return
 
 
@@ -34,13 +34,13 @@ def _return_in_training(policy) -> float:
 @pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("kind", ["gru", "box", "nested", "lstm", "pictures"])
 @pytest.mark.parametrize("name", test_formats.FORMATS)
-def test_code_plays_the_same_episode_as_the_policy_in_training(
-    name, kind, tmp_path, monkeypatch):
+def test_code_plays_the_same_episode_as_the_policy_in_training(name, kind, tmp_path, monkeypatch):
   if (name, kind) == ("onnx", "nested"):
     pytest.skip("ONNX does not support nested spaces.")
   policy = untrained_runs.load(tmp_path, kind)
   assert _play(policy, name, tmp_path, monkeypatch) == pytest.approx(
-      _return_in_training(policy), 1e-3)
+    _return_in_training(policy), 1e-3
+  )
 
 
 @pytest.mark.fast_variants(1)
@@ -51,24 +51,30 @@ def test_code_of_a_sampled_policy_draws_noise(name, tmp_path, monkeypatch):
   file_format.write(policy, tmp_path / file_format.file)
   path = tmp_path / "README.md"
   path.write_text(readme.text(policy, [name]))
-  lengths = {readme_code.play(path, tmp_path, monkeypatch)[0]
-             for _ in range(8)}
+  lengths = {readme_code.play(path, tmp_path, monkeypatch)[0] for _ in range(8)}
   assert len(lengths) > 1 and min(lengths) > 5 and max(lengths) <= 500
 
 
 def test_table_describes_the_states_before_and_after_a_step(tmp_path):
   text = readme.text(untrained_runs.load(tmp_path, "lstm"), ["npz"])
-  rows = {row.split("`")[1]: row for row in text.splitlines()
-          if row.startswith("| `")}
+  rows = {row.split("`")[1]: row for row in text.splitlines() if row.startswith("| `")}
   assert list(rows) == [
-      "observation", "frames", "frames_begun", "memory", "action",
-      "next_frames", "next_frames_begun", "next_memory"]
+    "observation",
+    "frames",
+    "frames_begun",
+    "memory",
+    "action",
+    "next_frames",
+    "next_frames_begun",
+    "next_memory",
+  ]
   assert rows["memory"].endswith(
-      "| memory of the recurrent network before this step: zeros at the start "
-      "of an episode, then `next_memory` of the previous step |")
+    "| memory of the recurrent network before this step: zeros at the start "
+    "of an episode, then `next_memory` of the previous step |"
+  )
   assert rows["next_memory"].endswith(
-      "| memory of the recurrent network after this step: pass it as `memory` "
-      "at the next step |")
+    "| memory of the recurrent network after this step: pass it as `memory` at the next step |"
+  )
 
 
 def test_readme_names_settings_that_are_not_part_of_the_policy(tmp_path):

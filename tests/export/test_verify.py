@@ -32,8 +32,10 @@ def test_equal_policy_passes(recorded):
 
 def test_policy_with_other_choices_fails(recorded):
   policy, function, calls, returns = recorded
+
   def opposite(inputs):
     return {"action": 1 - function(inputs)["action"]}
+
   comparison = verify.compare(policy, opposite, calls)
   assert comparison.other_choices == 1
   assert not verify.same_returns(comparison.returns, returns)
@@ -45,9 +47,10 @@ def test_only_differences_within_the_tolerance_pass(tmp_path):
   policy = untrained_runs.load(tmp_path, "box")
   function, recorder = evaluate.training_function(policy), verify.CallRecorder()
   returns = evaluate.evaluate(policy, function, recorder.add)
+
   def shifted(offset):
-    return lambda inputs: {
-        "action": function(inputs)["action"] + np.float32(offset)}
+    return lambda inputs: {"action": function(inputs)["action"] + np.float32(offset)}
+
   comparison = verify.compare(policy, shifted(1e-4), recorder.calls)
   # The unit is 2, half the range of actions.
   assert comparison.difference == pytest.approx(5e-5, 0.1)
@@ -64,9 +67,16 @@ def test_recorded_calls_are_evenly_spaced():
   assert len(set(np.diff(recorder.calls))) == 1
 
 
-@pytest.mark.parametrize("others, same", [
-    ([100.0] * 10, True), ([100.05] * 10, True), ([90.0] * 10, False),
-    ([80.0, 120.0] * 5, True), ([30.0, 50.0] * 5, False)])
+@pytest.mark.parametrize(
+  "others, same",
+  [
+    ([100.0] * 10, True),
+    ([100.05] * 10, True),
+    ([90.0] * 10, False),
+    ([80.0, 120.0] * 5, True),
+    ([30.0, 50.0] * 5, False),
+  ],
+)
 def test_returns_are_same_within_three_standard_errors(others, same):
   assert verify.same_returns([100.0] * 10, others) == same
   assert verify.same_returns(np.array(others), [100.0] * 10) == same

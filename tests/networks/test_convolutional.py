@@ -7,10 +7,11 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents.networks import convolutional
 from agents.ops import loops
-from tests import modes
+from tests.support import modes
 
-_each_kind = pytest.mark.parametrize("kind, shape", [
-    ("nature", (36, 37, 2)), ("impala", (9, 6, 2))])
+_each_kind = pytest.mark.parametrize(
+  "kind, shape", [("nature", (36, 37, 2)), ("impala", (9, 6, 2))]
+)
 
 
 def _network(kind, seed=0, initializer="orthogonal"):
@@ -34,8 +35,7 @@ def _relu(x):
 
 def _windows(images, size, stride):
   """Returns all windows of images, [N, rows, columns, C, size, size]."""
-  windows = np.lib.stride_tricks.sliding_window_view(
-      images, (size, size), (1, 2))
+  windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), (1, 2))
   return windows[:, ::stride, ::stride]
 
 
@@ -52,22 +52,25 @@ class _Layers:
   """Computes the layers of a network with NumPy, in float64."""
 
   def __init__(self, weights):
-    self._weights = {name: weight.numpy().astype(np.float64)
-                     for name, weight in weights.items()}
+    self._weights = {name: weight.numpy().astype(np.float64) for name, weight in weights.items()}
 
   def conv(self, name, images, stride=1):
     kernel = self._weights[f"policy_conv/{name}/kernel"]
-    return np.einsum(
-        "nhwcij,ijco->nhwo", _windows(images, kernel.shape[0], stride),
-        kernel, optimize=True) + self._weights[f"policy_conv/{name}/bias"]
+    return (
+      np.einsum(
+        "nhwcij,ijco->nhwo", _windows(images, kernel.shape[0], stride), kernel, optimize=True
+      )
+      + self._weights[f"policy_conv/{name}/bias"]
+    )
 
   def same(self, name, images):
     return self.conv(name, _pad(images, 3, 1, 0))
 
   def dense(self, images):
-    return _relu(images.reshape(len(images), -1)
-                 @ self._weights["policy_conv/dense/kernel"]
-                 + self._weights["policy_conv/dense/bias"])
+    return _relu(
+      images.reshape(len(images), -1) @ self._weights["policy_conv/dense/kernel"]
+      + self._weights["policy_conv/dense/bias"]
+    )
 
 
 def _nature(layers, images):
@@ -82,8 +85,7 @@ def _impala(layers, images):
     images = _windows(_pad(images, 3, 2, -np.inf), 3, 2).max((-2, -1))
     for block in (1, 3):
       inner = layers.same(f"conv_{stage}_{block}", _relu(images))
-      images = images + layers.same(
-          f"conv_{stage}_{block + 1}", _relu(inner))
+      images = images + layers.same(f"conv_{stage}_{block + 1}", _relu(inner))
   return layers.dense(_relu(images))
 
 
@@ -97,30 +99,46 @@ def test_networks_equal_a_numpy_version_of_the_papers(prepare, kind, shape):
     if name.endswith("bias"):  # Initial biases of zero would hide errors.
       weight.assign(0.1 * rng.normal(size=weight.shape))
   expected = {"nature": _nature, "impala": _impala}[kind](
-      _Layers(weights), _images(shape).astype(np.float64))
+    _Layers(weights), _images(shape).astype(np.float64)
+  )
   found = prepare(network)(tf.constant(_images(shape)))
   assert found.shape == (2, network.units)
   np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind, num_parameters", [
+@pytest.mark.parametrize(
+  "kind, num_parameters",
+  [
     # Kernels and biases for frames of 84 x 84 x 4.
-    ("nature", 8 * 8 * 4 * 32 + 4 * 4 * 32 * 64 + 3 * 3 * 64 * 64
-     + 7 * 7 * 64 * 512 + 32 + 64 + 64 + 512),
-    ("impala", 9 * (4 * 16 + 4 * 16 * 16 + 16 * 32 + 9 * 32 * 32)
-     + 11 * 11 * 32 * 256 + 5 * 16 + 10 * 32 + 256)])
+    (
+      "nature",
+      8 * 8 * 4 * 32 + 4 * 4 * 32 * 64 + 3 * 3 * 64 * 64 + 7 * 7 * 64 * 512 + 32 + 64 + 64 + 512,
+    ),
+    (
+      "impala",
+      9 * (4 * 16 + 4 * 16 * 16 + 16 * 32 + 9 * 32 * 32)
+      + 11 * 11 * 32 * 256
+      + 5 * 16
+      + 10 * 32
+      + 256,
+    ),
+  ],
+)
 def test_number_of_parameters_for_atari_frames(kind, num_parameters):
   weights = _weights(_network(kind), (84, 84, 4)).values()
   assert sum(weight.numpy().size for weight in weights) == num_parameters
 
 
-@pytest.mark.parametrize("kind, shape, initializer", [
-    ("nature", (36, 36, 1), "glorot"), ("nature", (36, 36, 1), "orthogonal"),
-    pytest.param("impala", (9, 6, 2), "orthogonal", marks=pytest.mark.slow)])
-def test_initial_weights_depend_on_seed_and_initializer(
-    kind, shape, initializer):
-  first, again, other = (
-      _weights(_network(kind, seed, initializer), shape) for seed in (0, 0, 1))
+@pytest.mark.parametrize(
+  "kind, shape, initializer",
+  [
+    ("nature", (36, 36, 1), "glorot"),
+    ("nature", (36, 36, 1), "orthogonal"),
+    pytest.param("impala", (9, 6, 2), "orthogonal", marks=pytest.mark.slow),
+  ],
+)
+def test_initial_weights_depend_on_seed_and_initializer(kind, shape, initializer):
+  first, again, other = (_weights(_network(kind, seed, initializer), shape) for seed in (0, 0, 1))
   for name, weight in first.items():
     np.testing.assert_array_equal(weight, again[name])
     if name.endswith("bias"):
@@ -133,8 +151,7 @@ def test_initial_weights_depend_on_seed_and_initializer(
     gram = kernel.T @ kernel
     orthogonal = np.abs(gram - 2 * np.eye(len(gram))).max() < 1e-4
     assert orthogonal == (initializer == "orthogonal")
-  kernels = [weight.numpy() for name, weight in first.items()
-             if name.endswith("kernel")]
+  kernels = [weight.numpy() for name, weight in first.items() if name.endswith("kernel")]
   for one, two in zip(kernels, kernels[1:]):
     assert one.shape != two.shape or (one != two).any()
 
@@ -145,8 +162,7 @@ def test_networks_learn_in_a_compiled_loop(kind, shape):
   # The task is to detect the images whose upper half has been darkened.
   images = _images(shape, 32)
   middle = shape[0] // 2
-  labels = images[:, :middle].mean((1, 2, 3)) - images[:, -middle:].mean(
-      (1, 2, 3)) > 0
+  labels = images[:, :middle].mean((1, 2, 3)) - images[:, -middle:].mean((1, 2, 3)) > 0
   images[labels, :middle] *= 0.5
   network = _network(kind)
   weights = list(_weights(network, shape).values())
@@ -164,7 +180,9 @@ def test_networks_learn_in_a_compiled_loop(kind, shape):
       for weight, slope in zip(weights, tape.gradient(error, weights)):
         weight.assign_sub(0.1 * slope)
       return unused
+
     loops.repeat(steps, step, ())
+
   before = loss().numpy()
   learn(tf.constant(20))
   assert loss().numpy() < 0.7 * before

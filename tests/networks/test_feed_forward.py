@@ -7,20 +7,18 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents.networks import distribution_for_space, feed_forward
-from tests import modes
+from tests.support import modes
 
 _INPUTS = 4
 
 
 def _config(layers, **changes):
-  return config_lib.Network(
-      policy_layers=layers, value_layers=layers, **changes)
+  return config_lib.Network(policy_layers=layers, value_layers=layers, **changes)
 
 
 def _policy(space, layers, seed, **changes):
   config = _config(layers, **changes)
-  return feed_forward.Policy(
-      distribution_for_space.make(space, config), config, seed)
+  return feed_forward.Policy(distribution_for_space.make(space, config), config, seed)
 
 
 def _gaussian(layers=(5, 3), seed=0, **changes):
@@ -35,8 +33,7 @@ def _value(layers=(5, 3), seed=0, **changes):
   return feed_forward.feed_forward_value(_config(layers, **changes), seed)
 
 
-_each_network = pytest.mark.parametrize(
-    "make", [_gaussian, _categorical, _value])
+_each_network = pytest.mark.parametrize("make", [_gaussian, _categorical, _value])
 
 
 def _features(rows=6):
@@ -55,22 +52,22 @@ def _randomized(network):
   weights = _weights(network)
   for weight in weights.values():
     weight.assign(rng.normal(size=weight.shape))
-  return {name: weight.numpy().astype(np.float64)
-          for name, weight in weights.items()}
+  return {name: weight.numpy().astype(np.float64) for name, weight in weights.items()}
 
 
 _ACTIVATIONS = {
-    "tanh": np.tanh, "relu": lambda x: np.where(x > 0, x, 0),
-    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0)))}
+  "tanh": np.tanh,
+  "relu": lambda x: np.where(x > 0, x, 0),
+  "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+}
 
 
 def _forward(weights, name, layers, hidden, activation="tanh"):
   for index in range(layers):
     hidden = _ACTIVATIONS[activation](
-        hidden @ weights[f"{name}/hidden_{index}/kernel"]
-        + weights[f"{name}/hidden_{index}/bias"])
-  return (hidden @ weights[f"{name}/output/kernel"]
-          + weights[f"{name}/output/bias"])
+      hidden @ weights[f"{name}/hidden_{index}/kernel"] + weights[f"{name}/hidden_{index}/bias"]
+    )
+  return hidden @ weights[f"{name}/output/kernel"] + weights[f"{name}/output/bias"]
 
 
 _each_activation = pytest.mark.parametrize("activation", list(_ACTIVATIONS))
@@ -82,46 +79,41 @@ def test_value_network_equals_its_transcription(prepare, layers):
   network = _value(layers)
   weights = _randomized(network)
   np.testing.assert_allclose(
-      prepare(network)(tf.constant(_features())),
-      _forward(weights, "value", len(layers), _features()), rtol=1e-4)
+    prepare(network)(tf.constant(_features())),
+    _forward(weights, "value", len(layers), _features()),
+    rtol=1e-4,
+  )
 
 
 @_each_activation
-@pytest.mark.parametrize("make, name", [
-    (_value, "value"), (_categorical, "policy")])
-def test_only_hidden_layers_have_the_activation(
-    make, name, activation):
+@pytest.mark.parametrize("make, name", [(_value, "value"), (_categorical, "policy")])
+def test_only_hidden_layers_have_the_activation(make, name, activation):
   # `mean_activation` applies neither to logits nor to values.
   network = make(activation=activation, mean_activation="tanh")
   weights = _randomized(network)
   expected = _forward(weights, name, 2, _features(), activation)
   assert np.abs(np.tanh(expected) - expected).max() > 0.01
-  np.testing.assert_allclose(
-      network(tf.constant(_features())), expected, rtol=1e-4)
+  np.testing.assert_allclose(network(tf.constant(_features())), expected, rtol=1e-4)
 
 
 @pytest.mark.fast_variants(3)
 @modes.eager_and_compiled
 @_each_activation
 @pytest.mark.parametrize("mean_activation", ["linear", "tanh"])
-def test_gaussian_log_stds_are_independent_of_the_state(
-    prepare, activation, mean_activation):
+def test_gaussian_log_stds_are_independent_of_the_state(prepare, activation, mean_activation):
   network = _gaussian(activation=activation, mean_activation=mean_activation)
   weights = _randomized(network)
-  mean, log_std = np.split(
-      prepare(network)(tf.constant(_features())).numpy(), 2, -1)
+  mean, log_std = np.split(prepare(network)(tf.constant(_features())).numpy(), 2, -1)
   expected = _forward(weights, "policy", 2, _features(), activation)
   if mean_activation == "tanh":
     expected = np.tanh(expected)
   np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-6)
-  np.testing.assert_allclose(
-      log_std, np.tile(weights["policy/log_std"], (6, 1)), rtol=1e-6)
+  np.testing.assert_allclose(log_std, np.tile(weights["policy/log_std"], (6, 1)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("init_std", [0.1, 0.6, 2.0])
 def test_new_gaussian_is_centered_with_the_initial_std(init_std):
-  mean, log_std = np.split(
-      _gaussian(init_std=init_std)(_features(100)).numpy(), 2, -1)
+  mean, log_std = np.split(_gaussian(init_std=init_std)(_features(100)).numpy(), 2, -1)
   np.testing.assert_allclose(np.exp(log_std), init_std, rtol=1e-5)
   assert 0 < np.abs(mean).max() < 0.1
 
@@ -131,14 +123,19 @@ def test_new_categorical_is_nearly_uniform():
   assert 0 < np.abs(logits).max() < 0.1
 
 
-@pytest.mark.parametrize("make, factor, output_gain", [
-    (_gaussian, 0.01, 0.01), (_gaussian, 0.5, 0.5), (_categorical, 0.01, 0.01),
-    (_value, 0.01, 1.0), (_value, 0.5, 1.0)])
-def test_initial_layers_are_orthogonal_with_zero_bias(
-    make, factor, output_gain):
+@pytest.mark.parametrize(
+  "make, factor, output_gain",
+  [
+    (_gaussian, 0.01, 0.01),
+    (_gaussian, 0.5, 0.5),
+    (_categorical, 0.01, 0.01),
+    (_value, 0.01, 1.0),
+    (_value, 0.5, 1.0),
+  ],
+)
+def test_initial_layers_are_orthogonal_with_zero_bias(make, factor, output_gain):
   # `init_output_factor` scales only the last layer of a policy.
-  for name, weight in _weights(
-      make(layers=(8, 3), init_output_factor=factor)).items():
+  for name, weight in _weights(make(layers=(8, 3), init_output_factor=factor)).items():
     if name.endswith("bias"):
       np.testing.assert_array_equal(weight, 0)
     elif name.endswith("kernel"):
@@ -146,15 +143,16 @@ def test_initial_layers_are_orthogonal_with_zero_bias(
       if kernel.shape[0] < kernel.shape[1]:
         kernel = kernel.T
       gain = output_gain if "output" in name else np.sqrt(2)
-      np.testing.assert_allclose(
-          kernel.T @ kernel, gain ** 2 * np.eye(kernel.shape[1]), atol=1e-5)
+      np.testing.assert_allclose(kernel.T @ kernel, gain**2 * np.eye(kernel.shape[1]), atol=1e-5)
 
 
 def _is_glorot(kernel):
   """Checks that a kernel is uniform within sqrt(6 / (inputs + outputs))."""
   bound = np.sqrt(6 / sum(kernel.shape))
-  return (0.97 * bound < np.abs(kernel).max() < bound
-          and abs(kernel.std() / (bound / np.sqrt(3)) - 1) < 0.1)
+  return (
+    0.97 * bound < np.abs(kernel).max() < bound
+    and abs(kernel.std() / (bound / np.sqrt(3)) - 1) < 0.1
+  )
 
 
 @pytest.mark.parametrize("make", [_gaussian, _categorical, _value])
@@ -162,8 +160,7 @@ def _is_glorot(kernel):
 def test_glorot_layers_are_uniform_within_their_bound(make, factor):
   # `init_output_factor` is the variance of a policy's outputs for features of
   # magnitude 1.
-  weights = _weights(make(
-      layers=(100, 400), initializer="glorot", init_output_factor=factor))
+  weights = _weights(make(layers=(100, 400), initializer="glorot", init_output_factor=factor))
   for name, weight in weights.items():
     kernel = weight.numpy()
     if name.endswith("bias"):
@@ -180,8 +177,7 @@ def test_glorot_layers_are_uniform_within_their_bound(make, factor):
 @_each_network
 @pytest.mark.parametrize("initializer", ["orthogonal", "glorot"])
 def test_initial_weights_depend_only_on_the_seed(make, initializer):
-  first, again, other = (
-      _weights(make(seed=seed, initializer=initializer)) for seed in (0, 0, 1))
+  first, again, other = (_weights(make(seed=seed, initializer=initializer)) for seed in (0, 0, 1))
   for name, weight in first.items():
     np.testing.assert_array_equal(weight, again[name])
     if name.endswith("kernel"):
@@ -190,10 +186,8 @@ def test_initial_weights_depend_only_on_the_seed(make, initializer):
 
 @pytest.mark.parametrize("initializer", ["orthogonal", "glorot"])
 def test_layers_of_equal_shape_have_different_weights(initializer):
-  weights = _weights(_value(
-      layers=(_INPUTS, _INPUTS, _INPUTS), initializer=initializer))
-  kernels = [weights[f"value/hidden_{index}/kernel"].numpy()
-             for index in range(3)]
+  weights = _weights(_value(layers=(_INPUTS, _INPUTS, _INPUTS), initializer=initializer))
+  kernels = [weights[f"value/hidden_{index}/kernel"].numpy() for index in range(3)]
   assert (kernels[0] != kernels[1]).any()
   assert (kernels[1] != kernels[2]).any()
 

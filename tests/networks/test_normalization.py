@@ -5,15 +5,17 @@ import pytest
 import tensorflow as tf
 
 from agents.networks import normalization
-from tests import modes
+from tests.support import modes
 
 
 def _batches(seed=0, dims=3):
   """Returns batches of several sizes and scales."""
   rng = np.random.default_rng(seed)
   scale = 10.0 ** np.arange(dims)
-  return [(rng.normal(size=(size, dims)) * scale + 5 * scale).astype(np.float32)
-          for size in (7, 1, 64, 20)]
+  return [
+    (rng.normal(size=(size, dims)) * scale + 5 * scale).astype(np.float32)
+    for size in (7, 1, 64, 20)
+  ]
 
 
 def _all_valid(samples):
@@ -31,8 +33,7 @@ def test_moments_equal_those_of_all_samples(prepare):
     together = np.concatenate(seen)
     assert moments.count.numpy() == len(together)
     np.testing.assert_allclose(moments.mean, together.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(
-        moments.squares, together.var(0) * len(together), rtol=1e-10)
+    np.testing.assert_allclose(moments.squares, together.var(0) * len(together), rtol=1e-10)
     np.testing.assert_allclose(moments.std, together.std(0), rtol=1e-10)
 
 
@@ -44,14 +45,13 @@ def test_small_spread_around_a_large_mean_is_exact(prepare):
   update = prepare(moments.update)
   for batch in samples:
     update(*_all_valid(batch))
-  np.testing.assert_allclose(
-      moments.std, samples.astype(np.float64).std(), rtol=1e-8)
+  np.testing.assert_allclose(moments.std, samples.astype(np.float64).std(), rtol=1e-8)
 
 
 @modes.compiled_slowly
 def test_one_sample_counts_after_very_many(prepare):
   # Moments of 2^39 zeros and 2^39 ones; float32 stops counting at 2^24.
-  count = 2.0 ** 40
+  count = 2.0**40
   moments = normalization.RunningMoments((), "test")
   moments.count.assign(count)
   moments.mean.assign(0.5)
@@ -60,8 +60,7 @@ def test_one_sample_counts_after_very_many(prepare):
   assert moments.count.numpy() == count + 1
   added = moments.mean.numpy() - 0.5
   np.testing.assert_allclose(added, 4 / (count + 1), rtol=1e-3)
-  np.testing.assert_allclose(
-      moments.squares.numpy() - 0.25 * count, 16, rtol=1e-3)
+  np.testing.assert_allclose(moments.squares.numpy() - 0.25 * count, 16, rtol=1e-3)
 
 
 def test_normalizing_gives_mean_zero_and_std_one():
@@ -79,15 +78,16 @@ def test_normalizing_equals_the_formula_and_clips():
   moments.update(*_all_valid([[-1.0, 10.0], [3.0, 30.0]]))
   samples = np.array([[1, 20], [4, 0], [100, -1000]], np.float32)
   np.testing.assert_allclose(
-      moments.normalize(tf.constant(samples), 1.75),
-      [[0, 0], [1.5, -1.75], [1.75, -1.75]], atol=1e-6)
+    moments.normalize(tf.constant(samples), 1.75), [[0, 0], [1.5, -1.75], [1.75, -1.75]], atol=1e-6
+  )
 
 
 def test_normalizing_before_the_first_update_only_clips():
   moments = normalization.RunningMoments((1,), "test")
   assert moments.std.numpy() == 1
   np.testing.assert_allclose(
-      moments.normalize(tf.constant([[-20.0], [3.0]]), 10.0), [[-10.0], [3.0]])
+    moments.normalize(tf.constant([[-20.0], [3.0]]), 10.0), [[-10.0], [3.0]]
+  )
 
 
 def test_constants_are_normalized_to_zero():
@@ -129,8 +129,8 @@ def test_moments_are_independent_of_the_order_of_batches(order):
   for index in order:
     moments.update(*_all_valid(batches[index]))
   np.testing.assert_allclose(
-      moments.std, np.concatenate(batches).astype(np.float64).std(0),
-      rtol=1e-10)
+    moments.std, np.concatenate(batches).astype(np.float64).std(0), rtol=1e-10
+  )
 
 
 @modes.compiled_slowly

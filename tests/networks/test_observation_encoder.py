@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from agents.networks import observation_encoder
-from tests import modes
+from tests.support import modes
 
 
 def _box(shape, dtype=np.float32):
@@ -33,8 +33,7 @@ def test_floats_are_flattened_and_normalized(prepare, shape, size):
   flat = observ.reshape(50, size).astype(np.float64)
   expected = np.clip((flat - flat.mean(0)) / flat.std(0), -1.5, 1.5)
   assert (np.abs(expected) == 1.5).any()
-  np.testing.assert_allclose(
-      prepare(encoder)(tf.constant(observ)), expected, atol=1e-5)
+  np.testing.assert_allclose(prepare(encoder)(tf.constant(observ)), expected, atol=1e-5)
 
 
 def test_moments_count_samples_not_batches():
@@ -47,8 +46,7 @@ def test_moments_count_samples_not_batches():
 def test_only_valid_samples_count():
   encoder = _encoder(_box((2, 2)))
   observ = np.arange(20, dtype=np.float32).reshape(5, 2, 2)
-  encoder.update(
-      tf.constant(observ), tf.constant([True, False, True, True, False]))
+  encoder.update(tf.constant(observ), tf.constant([True, False, True, True, False]))
   chosen = observ[[0, 2, 3]].reshape(3, 4)
   np.testing.assert_allclose(encoder.moments.mean, chosen.mean(0))
   np.testing.assert_allclose(encoder.moments.std, chosen.std(0), rtol=1e-6)
@@ -59,15 +57,14 @@ def test_unnormalized_floats_are_only_flattened():
   observ = 100 * np.arange(12, dtype=np.float32).reshape(2, 2, 3)
   encoder.update(*_all_valid(observ))
   assert encoder.moments is None
-  np.testing.assert_array_equal(
-      encoder(tf.constant(observ)), observ.reshape(2, 6))
+  np.testing.assert_array_equal(encoder(tf.constant(observ)), observ.reshape(2, 6))
 
 
 @modes.eager_and_compiled
 def test_bytes_become_numbers_from_zero_to_one(prepare):
   space = gymnasium.spaces.Box(
-      np.array([[0, 50], [2, 7]], np.uint8),
-      np.array([[255, 60], [3, 7]], np.uint8), dtype=np.uint8)
+    np.array([[0, 50], [2, 7]], np.uint8), np.array([[255, 60], [3, 7]], np.uint8), dtype=np.uint8
+  )
   encoder = _encoder(space, normalize=False)
   observ = np.array([[[51, 55], [3, 7]]], np.uint8)
   encoder.update(*_all_valid(observ))
@@ -82,12 +79,11 @@ def test_bytes_of_any_range_are_normalized(prepare):
   encoder = _encoder(_box((2,), np.uint8))
   observ = np.array([[0, 100], [1, 200]], np.uint8)
   encoder.update(*_all_valid(observ))
-  np.testing.assert_allclose(
-      prepare(encoder)(tf.constant(observ)), [[-1, -1], [1, 1]], rtol=1e-4)
+  np.testing.assert_allclose(prepare(encoder)(tf.constant(observ)), [[-1, -1], [1, 1]], rtol=1e-4)
 
 
 @modes.eager_and_compiled
-@pytest.mark.parametrize("start", [0, -2, 2 ** 40])
+@pytest.mark.parametrize("start", [0, -2, 2**40])
 def test_choices_become_one_hot_vectors_relative_to_the_start(prepare, start):
   space = gymnasium.spaces.Discrete(3, start=start)
   encoder = _encoder(space)

@@ -5,11 +5,10 @@ import pytest
 import tensorflow as tf
 
 from agents.ops import gae
-from tests import modes
+from tests.support import modes
 
 
-def _naive_advantage(reward, value, next_value, terminated, truncated,
-                     discount, lambda_):
+def _naive_advantage(reward, value, next_value, terminated, truncated, discount, lambda_):
   """Sums the TD errors from each step to the end of its episode."""
   steps, batch = reward.shape
   advantage = np.zeros((steps, batch))
@@ -34,12 +33,16 @@ def _random_segment(seed, steps=12, batch=6):
   # truncated.
   terminated[:, 0] = truncated[:, 0] = False
   terminated[4, 1] = truncated[4, 1] = True
-  return [reward.astype(np.float32), value.astype(np.float32),
-          next_value.astype(np.float32), terminated, truncated]
+  return [
+    reward.astype(np.float32),
+    value.astype(np.float32),
+    next_value.astype(np.float32),
+    terminated,
+    truncated,
+  ]
 
 
-def _advantage(segment, discount=0.9, lambda_=0.8,
-               function=gae.generalized_advantage):
+def _advantage(segment, discount=0.9, lambda_=0.8, function=gae.generalized_advantage):
   tensors = [tf.constant(array) for array in segment]
   return function(*tensors, discount, lambda_).numpy()
 
@@ -55,19 +58,21 @@ def _simple_segment(steps=3):
 
 
 @modes.eager_and_compiled
-@pytest.mark.parametrize("discount, lambda_", [
-    (0.99, 0.95), (1.0, 1.0), (0.9, 0.0), (0.0, 0.5)])
-def test_advantage_equals_the_naive_sum_of_td_errors(
-    prepare, discount, lambda_):
+@pytest.mark.parametrize("discount, lambda_", [(0.99, 0.95), (1.0, 1.0), (0.9, 0.0), (0.0, 0.5)])
+def test_advantage_equals_the_naive_sum_of_td_errors(prepare, discount, lambda_):
   function = prepare(gae.generalized_advantage)
   for seed in range(3):
     segment = _random_segment(seed)
     np.testing.assert_allclose(
-        _advantage(segment, discount, lambda_, function),
-        _naive_advantage(*[
-            array.astype(np.float64) if array.dtype == np.float32
-            else array for array in segment], discount, lambda_),
-        rtol=1e-5, atol=1e-5)
+      _advantage(segment, discount, lambda_, function),
+      _naive_advantage(
+        *[array.astype(np.float64) if array.dtype == np.float32 else array for array in segment],
+        discount,
+        lambda_,
+      ),
+      rtol=1e-5,
+      atol=1e-5,
+    )
 
 
 @modes.eager_and_compiled
@@ -75,10 +80,8 @@ def test_environments_can_be_columns_or_consecutive_rows(prepare):
   columns = _random_segment(0)
   columns[4][-1] = True  # A sequence ends at the end of each column.
   function = prepare(gae.generalized_advantage)
-  consecutive = _advantage([array.T.reshape(-1) for array in columns],
-                           function=function)
-  np.testing.assert_allclose(
-      consecutive, _advantage(columns).T.reshape(-1), rtol=1e-5, atol=1e-6)
+  consecutive = _advantage([array.T.reshape(-1) for array in columns], function=function)
+  np.testing.assert_allclose(consecutive, _advantage(columns).T.reshape(-1), rtol=1e-5, atol=1e-6)
 
 
 @modes.eager_and_compiled
@@ -87,8 +90,11 @@ def test_double_precision_is_kept(prepare):
   segment[:3] = [array.astype(np.float64) for array in segment[:3]]
   function = prepare(gae.generalized_advantage)
   np.testing.assert_allclose(
-      _advantage(segment, function=function),
-      _naive_advantage(*segment, 0.9, 0.8), rtol=1e-12, atol=1e-12)
+    _advantage(segment, function=function),
+    _naive_advantage(*segment, 0.9, 0.8),
+    rtol=1e-12,
+    atol=1e-12,
+  )
 
 
 def test_last_step_of_a_segment_bootstraps_from_next_value():
@@ -109,12 +115,10 @@ def test_truncation_bootstraps_from_its_own_next_value():
   advantage = _advantage(segment)
   np.testing.assert_allclose(advantage[1], 0.9 * 101 - 11, rtol=1e-6)
   segment[2][1] = 201
-  np.testing.assert_allclose(
-      _advantage(segment)[1] - advantage[1], 0.9 * 100, rtol=1e-5)
+  np.testing.assert_allclose(_advantage(segment)[1] - advantage[1], 0.9 * 100, rtol=1e-5)
   # The next step belongs to another episode, so its value has no effect.
   segment[1][2] = 1e6
-  np.testing.assert_allclose(
-      _advantage(segment)[1] - advantage[1], 0.9 * 100, rtol=1e-5)
+  np.testing.assert_allclose(_advantage(segment)[1] - advantage[1], 0.9 * 100, rtol=1e-5)
 
 
 def test_termination_overrides_truncation_of_the_same_step():
@@ -160,14 +164,13 @@ def test_no_gradient_flows_into_the_values():
   with tf.GradientTape() as tape:
     tape.watch(segment[:3])
     advantage = gae.generalized_advantage(*segment, 0.9, 0.8)
-  assert not any(
-      gradient is not None for gradient in tape.gradient(
-          advantage, segment[:3]))
+  assert not any(gradient is not None for gradient in tape.gradient(advantage, segment[:3]))
 
 
-@pytest.mark.parametrize("discount, lambda_, name", [
-    (1.2, 0.9, "discount"), (-0.1, 0.9, "discount"), (0.9, 1.1, "lambda_")])
-def test_discount_or_lambda_outside_of_its_range_is_an_error(
-    discount, lambda_, name):
+@pytest.mark.parametrize(
+  "discount, lambda_, name",
+  [(1.2, 0.9, "discount"), (-0.1, 0.9, "discount"), (0.9, 1.1, "lambda_")],
+)
+def test_discount_or_lambda_outside_of_its_range_is_an_error(discount, lambda_, name):
   with pytest.raises(ValueError, match=f"`{name}` must lie in"):
     _advantage(_simple_segment(), discount, lambda_)

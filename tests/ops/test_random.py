@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from agents.ops import random
-from tests import modes
+from tests.support import modes
 
 
 def _uniform(key):
@@ -22,8 +22,7 @@ def _permutation(key):
   return random.permutation(100, key, first=tf.range(100) < 70)
 
 
-_each_draw = pytest.mark.parametrize(
-    "function", [_uniform, _normal, _permutation])
+_each_draw = pytest.mark.parametrize("function", [_uniform, _normal, _permutation])
 
 
 def _draw(function, seed, counter):
@@ -33,15 +32,13 @@ def _draw(function, seed, counter):
 @pytest.mark.fast_variants(3)
 @_each_draw
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
-def test_compiled_functions_return_the_numbers_of_eager_execution(
-    function, jit_compile):
+def test_compiled_functions_return_the_numbers_of_eager_execution(function, jit_compile):
   # The key is an argument, because TensorFlow would fold a constant key outside
   # of XLA.
   compiled = tf.function(function, jit_compile=jit_compile)
   # The logarithm and cosine in a normal may differ in their last bit.
   tolerance = 1e-5 if function is _normal else 0
-  np.testing.assert_allclose(
-      _draw(compiled, 3, 7), _draw(function, 3, 7), tolerance, tolerance)
+  np.testing.assert_allclose(_draw(compiled, 3, 7), _draw(function, 3, 7), tolerance, tolerance)
 
 
 @_each_draw
@@ -57,11 +54,10 @@ def test_numbers_depend_only_on_seed_and_counter(function):
 def test_numbers_differ_for_every_counter_and_seed(function, prepare):
   def numbers(seed, counter):
     return function(tf.stack([seed, counter]))
+
   numbers = prepare(numbers)
-  keys = [(seed, counter) for seed in (0, 1, 2**32 - 1)
-          for counter in (0, 1, 2, 2**31, 2**40)]
-  drawn = [numbers(*[tf.constant(x, tf.int64) for x in key]).numpy()
-           for key in keys]
+  keys = [(seed, counter) for seed in (0, 1, 2**32 - 1) for counter in (0, 1, 2, 2**31, 2**40)]
+  drawn = [numbers(*[tf.constant(x, tf.int64) for x in key]).numpy() for key in keys]
   assert len({array.tobytes() for array in drawn}) == len(keys)
 
 
@@ -72,8 +68,11 @@ def test_key_contains_seed_and_counter():
 
 
 def test_streams_differ_by_run_seed_and_by_name():
-  seeds = [random.stream(run_seed, name) for run_seed in range(20)
-           for name in ("act", "shuffle", "policy", "value", "eval")]
+  seeds = [
+    random.stream(run_seed, name)
+    for run_seed in range(20)
+    for name in ("act", "shuffle", "policy", "value", "eval")
+  ]
   assert len(set(seeds)) == len(seeds)
   assert seeds[0] == random.stream(0, "act")
   assert all(0 <= seed < 2**32 for seed in seeds)
@@ -91,13 +90,12 @@ def test_normal_has_the_moments_of_a_standard_normal():
   error = 1 / np.sqrt(100_000)
   assert abs(numbers.mean()) < 5 * error
   assert abs(numbers.var() - 1) < 5 * np.sqrt(2) * error
-  assert abs((numbers ** 4).mean() - 3) < 5 * np.sqrt(96) * error
+  assert abs((numbers**4).mean() - 3) < 5 * np.sqrt(96) * error
 
 
 @modes.eager_and_compiled
 def test_permutation_contains_every_index_once(prepare):
-  function = prepare(lambda key: random.permutation(
-      257, key, first=tf.fill([257], True)))
+  function = prepare(lambda key: random.permutation(257, key, first=tf.fill([257], True)))
   for counter in range(3):
     order = function(random.key(0, tf.constant(counter))).numpy()
     np.testing.assert_array_equal(np.sort(order), np.arange(257))
@@ -106,39 +104,41 @@ def test_permutation_contains_every_index_once(prepare):
 
 @pytest.mark.fast_variants(3)
 @modes.eager_and_compiled
-@pytest.mark.parametrize("first", [
-    [1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]],
-    ids=str)
+@pytest.mark.parametrize(
+  "first", [[1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]], ids=str
+)
 def test_permutation_begins_with_the_selected_indices(prepare, first):
   first = np.array(first, bool)
   function = prepare(lambda key, first: random.permutation(5, key, first))
-  orders = [function(random.key(0, tf.constant(counter)), tf.constant(first))
-            for counter in range(20)]
+  orders = [
+    function(random.key(0, tf.constant(counter)), tf.constant(first)) for counter in range(20)
+  ]
   for order in orders:
     order = order.numpy()
-    np.testing.assert_array_equal(
-        np.sort(order[:first.sum()]), np.flatnonzero(first))
+    np.testing.assert_array_equal(np.sort(order[: first.sum()]), np.flatnonzero(first))
     # The other indices are not shuffled.
-    np.testing.assert_array_equal(
-        order[first.sum():], np.flatnonzero(~first))
+    np.testing.assert_array_equal(order[first.sum() :], np.flatnonzero(~first))
   if first.sum() > 1:
     assert len({order.numpy().tobytes() for order in orders}) > 1
 
 
 def test_selecting_more_indices_keeps_the_order_of_the_first_ones():
   key = random.key(0, tf.constant(0))
-  few, many = (random.permutation(50, key, first=tf.range(50) < count).numpy()
-               for count in (10, 40))
+  few, many = (
+    random.permutation(50, key, first=tf.range(50) < count).numpy() for count in (10, 40)
+  )
   np.testing.assert_array_equal(many[many < 10], few[:10])
 
 
 def test_all_orders_are_equally_probable():
   # Counts the orders of indices 0 to 2; index 3 always comes last.
-  draw = tf.function(lambda counter: random.permutation(
-      4, random.key(0, counter), first=tf.range(4) < 3)[:3])
+  draw = tf.function(
+    lambda counter: random.permutation(4, random.key(0, counter), first=tf.range(4) < 3)[:3]
+  )
   count = 1200
   orders = collections.Counter(
-      tuple(draw(tf.constant(counter)).numpy()) for counter in range(count))
+    tuple(draw(tf.constant(counter)).numpy()) for counter in range(count)
+  )
   assert len(orders) == 6
   error = np.sqrt(count * 1 / 6 * 5 / 6)
   assert max(abs(n - count / 6) for n in orders.values()) < 5 * error

@@ -9,7 +9,7 @@ from tests.reports import folders
 def test_interquartile_mean_equals_mean_of_middle_half(seeds):
   scores = np.random.default_rng(seeds).normal(size=(seeds, 3))
   cut = seeds // 4
-  expected = [sorted(column)[cut:seeds - cut] for column in scores.T]
+  expected = [sorted(column)[cut : seeds - cut] for column in scores.T]
   estimate = curves.estimate(scores)
   np.testing.assert_allclose(estimate.mean, [np.mean(x) for x in expected])
   assert (estimate.low <= estimate.mean).all()
@@ -47,9 +47,10 @@ def test_interval_of_one_seed_has_length_zero():
 
 def _runs(tmp_path, *scores, **arguments):
   """Returns one run per list of scores, with different seeds."""
-  return [results.read(folders.make(
-      tmp_path / f"{seed}-cheetah", values, {"seed": seed}, **arguments))
-      for seed, values in enumerate(scores)]
+  return [
+    results.read(folders.make(tmp_path / f"{seed}-cheetah", values, {"seed": seed}, **arguments))
+    for seed, values in enumerate(scores)
+  ]
 
 
 def test_curves_interpolate_over_steps_and_hours(tmp_path):
@@ -83,8 +84,7 @@ def test_complete_run_keeps_its_score_in_curve_over_hours(tmp_path):
 
 def test_incomplete_run_ends_the_curve_over_hours(tmp_path):
   complete, incomplete = _runs(tmp_path, [10.0, 30.0], [20.0, 40.0])
-  incomplete = incomplete._replace(
-      config=incomplete.config.override({"steps": 300}))
+  incomplete = incomplete._replace(config=incomplete.config.override({"steps": 300}))
   hours, _ = curves.curve([_slower(complete, 2), incomplete], "eval", "hours")
   assert hours[-1] == pytest.approx(0.02)
 

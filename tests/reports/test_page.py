@@ -50,14 +50,24 @@ class _ParsedPage(html.parser.HTMLParser):
 def groups(tmp_path_factory):
   logdir = tmp_path_factory.mktemp("logdir")
   runs = [
-      folders.make(logdir / f"{seed}-cheetah", [1000.0, 2000.0 + seed * 1000],
-                   {"seed": seed, "steps": 1_000_000}, sampled=[900.0, 1800.0])
-      for seed in range(3)]
-  runs.append(folders.make(
-      logdir / "4-hopper", [5.0, 6.0], {"env.id": "Hopper-v5"},
-      sampled=[None, 4.0], warnings=["Too <wild>."]))
-  runs.append(folders.make(
-      logdir / "5-hopper", [7.0], {"env.id": "Hopper-v5", "num_envs": 2}))
+    folders.make(
+      logdir / f"{seed}-cheetah",
+      [1000.0, 2000.0 + seed * 1000],
+      {"seed": seed, "steps": 1_000_000},
+      sampled=[900.0, 1800.0],
+    )
+    for seed in range(3)
+  ]
+  runs.append(
+    folders.make(
+      logdir / "4-hopper",
+      [5.0, 6.0],
+      {"env.id": "Hopper-v5"},
+      sampled=[None, 4.0],
+      warnings=["Too <wild>."],
+    )
+  )
+  runs.append(folders.make(logdir / "5-hopper", [7.0], {"env.id": "Hopper-v5", "num_envs": 2}))
   return results.group([results.read(path) for path in runs])
 
 
@@ -108,18 +118,18 @@ def test_page_shows_differing_settings_and_warnings(text):
 
 
 def test_times_below_an_hour_are_in_minutes(tmp_path):
-  for seconds, axis, cell in ((72, "minutes", "1.2 min"),
-                              (3599, "minutes", "60 min"),
-                              (7200, "hours", "2 h")):
+  for seconds, axis, cell in (
+    (72, "minutes", "1.2 min"),
+    (3599, "minutes", "60 min"),
+    (7200, "hours", "2 h"),
+  ):
     path = folders.make(tmp_path / cell, [1.0, 2.0])
-    rows = [json.loads(line) for line in (
-        path / "metrics.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     factor = seconds / rows[-1]["seconds"]
-    (path / "metrics.jsonl").write_text("".join(
-        json.dumps({**row, "seconds": factor * row["seconds"]}) + "\n"
-        for row in rows))
-    texts = _ParsedPage(page.page(
-        results.group([results.read(path)]), "Time")).texts
+    (path / "metrics.jsonl").write_text(
+      "".join(json.dumps({**row, "seconds": factor * row["seconds"]}) + "\n" for row in rows)
+    )
+    texts = _ParsedPage(page.page(results.group([results.read(path)]), "Time")).texts
     assert ("td", cell) in texts
     assert f"{axis} of wall-clock time" in [content for _, content in texts]
 
@@ -129,8 +139,7 @@ def test_page_shows_the_number_of_incomplete_runs(text):
 
 
 def test_page_of_one_group_has_no_settings_that_differ(groups):
-  hopper, = (group for group in groups
-             if group.runs[0].path.name == "4-hopper")
+  (hopper,) = (group for group in groups if group.runs[0].path.name == "4-hopper")
   one_group = page.page([hopper], "One")
   _ParsedPage(one_group)
   assert "1 run, " in one_group and "Settings that differ" not in one_group
@@ -142,9 +151,15 @@ def test_page_of_one_group_has_no_settings_that_differ(groups):
 def test_csv_contains_all_scores(groups):
   rows = list(csv.DictReader(io.StringIO(page.points(groups))))
   assert len(rows) == 3 * 4 + 3 + 1
-  last = [row for row in rows if row["actions"] == "mean"
-          and row["seed"] == "2"][-1]
+  last = [row for row in rows if row["actions"] == "mean" and row["seed"] == "2"][-1]
   assert last == {
-      "task": "HalfCheetah-v5", "group": "cheetah", "seed": "2",
-      "run": "2-cheetah", "actions": "mean", "step": "200",
-      "hours": "0.020000", "episodes": "2", "return": "4000"}
+    "task": "HalfCheetah-v5",
+    "group": "cheetah",
+    "seed": "2",
+    "run": "2-cheetah",
+    "actions": "mean",
+    "step": "200",
+    "hours": "0.020000",
+    "episodes": "2",
+    "return": "4000",
+  }

@@ -27,8 +27,11 @@ class _Actor:
 
 
 def _evaluator(constructors, explore=False):
-  return evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(
-      batch_env.BatchEnv(constructors, seed=_SEED)), _Actor(), explore)
+  return evaluator.Evaluator(
+    in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(constructors, seed=_SEED)),
+    _Actor(),
+    explore,
+  )
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +43,15 @@ def uneven():
 
 
 def _seeds(counts):
-  return [episode_data.episode_seed(_SEED, index, episode)
-          for index, count in enumerate(counts) for episode in range(count)]
+  return [
+    episode_data.episode_seed(_SEED, index, episode)
+    for index, count in enumerate(counts)
+    for episode in range(count)
+  ]
 
 
-@pytest.mark.parametrize("num_episodes, counts", [
-    (2, (1, 1, 0)), (3, (1, 1, 1)), (7, (3, 2, 2))])
-def test_each_environment_plays_its_share_of_the_episodes(
-    uneven, num_episodes, counts):
+@pytest.mark.parametrize("num_episodes, counts", [(2, (1, 1, 0)), (3, (1, 1, 1)), (7, (3, 2, 2))])
+def test_each_environment_plays_its_share_of_the_episodes(uneven, num_episodes, counts):
   finished = uneven.play(num_episodes)
   assert sorted(episode.seed for episode in finished) == sorted(_seeds(counts))
   for episode in finished:
@@ -67,8 +71,7 @@ def test_abort_returns_none_and_the_next_call_plays_all_episodes(uneven):
 
 
 def test_long_episodes_continue_over_several_graph_calls():
-  player = _evaluator([functools.partial(toy.Counter, length)
-                       for length in (20, 130)])
+  player = _evaluator([functools.partial(toy.Counter, length) for length in (20, 130)])
   stops = []
   finished = player.play(2, stop=lambda: bool(stops.append(None)))
   player.close()
@@ -79,7 +82,7 @@ def test_long_episodes_continue_over_several_graph_calls():
 @pytest.mark.parametrize("explore", [False, True])
 def test_explore_samples_actions_instead_of_taking_the_mode(explore):
   player = _evaluator([functools.partial(toy.Uneven, 9)], explore)
-  episode, = player.play(1)
+  (episode,) = player.play(1)
   player.close()
   steps = [0.1 * step for step in range(episode.length)]
   assert (episode.action[:, 0] == pytest.approx(steps)) == explore

@@ -8,18 +8,17 @@ import tensorflow as tf
 from agents.environments import batch_env
 from agents.environments.blocks import base
 from agents.simulation import in_graph_batch_env
-from tests import modes, toy
+from tests import toy
+from tests.support import modes
 
-_both_modes = pytest.mark.parametrize(
-    "eager", [True, False], ids=["eager", "graph"])
+_both_modes = pytest.mark.parametrize("eager", [True, False], ids=["eager", "graph"])
 
 # Conversions to float32 or float64 would change some values of these spaces.
 _BYTES = gymnasium.spaces.Box(0, 255, (2, 3), np.uint8)
-_CHOICES = gymnasium.spaces.Discrete(5, start=2 ** 53 + 1)
+_CHOICES = gymnasium.spaces.Discrete(5, start=2**53 + 1)
 _MATRIX = gymnasium.spaces.Box(-np.inf, np.inf, (2, 2), np.float32)
 _SCALAR = gymnasium.spaces.Box(-np.inf, np.inf, (), np.float32)
-_spaces = pytest.mark.parametrize(
-    "space", [_BYTES, _CHOICES, _MATRIX, _SCALAR], ids=str)
+_spaces = pytest.mark.parametrize("space", [_BYTES, _CHOICES, _MATRIX, _SCALAR], ids=str)
 
 
 class _Exact(gymnasium.Env):
@@ -55,10 +54,12 @@ def _exact(space, size=3):
 
 def _steps(env, inputs, eager):
   """Returns results and packed results of each step inside of the graph."""
+
   @tf.function
   def step(*tensors):
     packed, _ = env.step(*tensors)
     return env.unpack(packed), packed
+
   with modes.functions_run_eagerly(eager):
     return [step(*map(tf.constant, row)) for row in zip(*inputs, strict=True)]
 
@@ -68,12 +69,12 @@ _DYNAMIC, _STATIC = None, 9  # Number of steps in the traced shapes.
 
 def _unpack_all(env, packed, eager, num_steps=_STATIC):
   """Unpacks all steps at once; returns results and true successors."""
-  @tf.function(input_signature=[
-      tf.TensorSpec([num_steps, *env.packed_spec.shape], tf.uint8)])
+
+  @tf.function(input_signature=[tf.TensorSpec([num_steps, *env.packed_spec.shape], tf.uint8)])
   def unpack(packed):
     results = env.unpack(packed)
-    return results, in_graph_batch_env.successors(
-        results, env.final_observ(results))
+    return results, in_graph_batch_env.successors(results, env.final_observ(results))
+
   with modes.functions_run_eagerly(eager):
     return unpack(tf.stack(packed))
 
@@ -82,31 +83,31 @@ def _unpack_all(env, packed, eager, num_steps=_STATIC):
 @_both_modes
 @_spaces
 @pytest.mark.parametrize("pauses", [False, True], ids=["busy", "pauses"])
-def test_fields_have_the_same_bits_inside_and_outside_of_the_graph(
-    pauses, space, eager):
+def test_fields_have_the_same_bits_inside_and_outside_of_the_graph(pauses, space, eager):
   inputs = [np.random.default_rng(0).integers(0, 7, (9, 3))]
   if pauses:
     # Episodes have four steps. Environments 0 and 1 wait between two episodes;
     # environment 2 waits before its first episode.
     yes, no = True, False
-    inputs.append(np.array([[yes, yes, no]] * 4 + [[no, yes, no]] + [
-        [yes, yes, yes]] * 3 + [[yes, no, yes]]))
+    inputs.append(
+      np.array([[yes, yes, no]] * 4 + [[no, yes, no]] + [[yes, yes, yes]] * 3 + [[yes, no, yes]])
+    )
   with _exact(space) as outside, _exact(space) as inside:
     outside.reset()
     inside.reset()
     expected = [outside.step(*row) for row in zip(*inputs, strict=True)]
     env = in_graph_batch_env.InGraphBatchEnv(inside)
     steps = _steps(env, inputs, eager)
-    results, successors = _unpack_all(
-        env, [packed for _, packed in steps], eager)
+    results, successors = _unpack_all(env, [packed for _, packed in steps], eager)
   assert any(step.terminated.any() for step in expected)
-  assert set(results._fields) | {"next_observ"} == set(
-      batch_env.StepResult._fields)
-  for time, ((result, _), expected_result) in enumerate(
-      zip(steps, expected, strict=True)):
+  assert set(results._fields) | {"next_observ"} == set(batch_env.StepResult._fields)
+  for time, ((result, _), expected_result) in enumerate(zip(steps, expected, strict=True)):
     for name, array in expected_result._asdict().items():
-      tensors = [successors[time]] if name == "next_observ" else [
-          getattr(result, name), getattr(results, name)[time]]
+      tensors = (
+        [successors[time]]
+        if name == "next_observ"
+        else [getattr(result, name), getattr(results, name)[time]]
+      )
       for tensor in tensors:
         assert tensor.dtype == array.dtype
         assert tensor.shape == array.shape
@@ -119,10 +120,11 @@ def test_integers_are_not_rounded():
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     steps = _steps(env, [np.zeros((4, 1), np.int64)], eager=False)
     results, successors = _unpack_all(
-        env, [packed for _, packed in steps], eager=False, num_steps=_DYNAMIC)
-  assert (successors[:, 0].numpy() - 2 ** 53).tolist() == [2, 3, 4, 5]
-  assert (results.observ[:, 0].numpy() - 2 ** 53).tolist() == [2, 3, 4, 1]
-  observed = [step.observ.numpy().item() - 2 ** 53 for step, _ in steps]
+      env, [packed for _, packed in steps], eager=False, num_steps=_DYNAMIC
+    )
+  assert (successors[:, 0].numpy() - 2**53).tolist() == [2, 3, 4, 5]
+  assert (results.observ[:, 0].numpy() - 2**53).tolist() == [2, 3, 4, 1]
+  observed = [step.observ.numpy().item() - 2**53 for step, _ in steps]
   assert observed == [2, 3, 4, 1]
 
 
@@ -130,9 +132,8 @@ def test_image_bytes_are_not_scaled():
   with _exact(_BYTES, 1) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
-    (step, _), = _steps(env, [np.zeros((1, 1), np.int64)], eager=False)
-  np.testing.assert_array_equal(
-      step.observ, [[[249, 250, 251], [252, 253, 254]]])
+    ((step, _),) = _steps(env, [np.zeros((1, 1), np.int64)], eager=False)
+  np.testing.assert_array_equal(step.observ, [[[249, 250, 251], [252, 253, 254]]])
 
 
 def _shapes(tensors):
@@ -145,16 +146,17 @@ def test_shapes_of_a_step_are_static(space):
   with _exact(space) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
+
     @tf.function
     def step(action):
       packed, seconds = env.step(action)
       results = env.unpack(packed)
       traced.extend([_shapes([packed, seconds]), _shapes(results)])
       return results
+
     step(tf.zeros([3], tf.int64))
   observ = (3, *space.shape)
-  assert traced == [[(batch.step_layout.num_bytes,), ()],
-                    [observ, (3,), (3,), (3,), (3,)]]
+  assert traced == [[(batch.step_layout.num_bytes,), ()], [observ, (3,), (3,), (3,), (3,)]]
 
 
 @_spaces
@@ -163,17 +165,25 @@ def test_shapes_of_several_steps_are_static(space, num_steps):
   traced = []
   with _exact(space) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
-    @tf.function(input_signature=[
-        tf.TensorSpec([num_steps, batch.step_layout.num_bytes], tf.uint8)])
+
+    @tf.function(
+      input_signature=[tf.TensorSpec([num_steps, batch.step_layout.num_bytes], tf.uint8)]
+    )
     def unpack(packed):
       results = env.unpack(packed)
-      traced.extend([*results, in_graph_batch_env.successors(
-          results, env.final_observ(results))])
+      traced.extend([*results, in_graph_batch_env.successors(results, env.final_observ(results))])
       return results
+
     unpack.get_concrete_function()
   observ, scalar = (num_steps, 3, *space.shape), (num_steps, 3)
   assert [tuple(tensor.shape.as_list()) for tensor in traced] == [
-      observ, scalar, scalar, scalar, scalar, observ]
+    observ,
+    scalar,
+    scalar,
+    scalar,
+    scalar,
+    observ,
+  ]
 
 
 @_spaces
@@ -184,8 +194,7 @@ def test_specs_have_types_and_shapes_of_actions_and_packed_results(space):
     packed, seconds = env.step(tf.zeros([3], tf.int64))
   assert len(env) == 3
   assert env.action_spec == tf.TensorSpec([3], tf.int64)
-  assert env.packed_spec == tf.TensorSpec(
-      [batch.step_layout.num_bytes], tf.uint8)
+  assert env.packed_spec == tf.TensorSpec([batch.step_layout.num_bytes], tf.uint8)
   assert env.packed_spec == tf.TensorSpec(packed.shape, packed.dtype)
   assert seconds.dtype == tf.float64 and seconds >= 0
 
@@ -200,20 +209,22 @@ def test_a_traced_step_runs_every_time():
   with batch_env.BatchEnv([lambda: toy.Counter(100)]) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
+
     @tf.function
     def rewards():
       first, _ = env.step(tf.zeros([1, 1]))
       env.step(tf.zeros([1, 1]))  # The result of this step is unused.
       third, _ = env.step(tf.zeros([1, 1]))
-      return tf.concat([
-          env.unpack(first).reward, env.unpack(third).reward], 0)
+      return tf.concat([env.unpack(first).reward, env.unpack(third).reward], 0)
+
     np.testing.assert_array_equal(rewards(), [1, 3])
     np.testing.assert_array_equal(rewards(), [4, 6])
 
 
 def _faulty(fault="raise"):
-  return in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(
-      [toy.Counter, lambda: toy.Faulty(fault)]))
+  return in_graph_batch_env.InGraphBatchEnv(
+    batch_env.BatchEnv([toy.Counter, lambda: toy.Faulty(fault)])
+  )
 
 
 @_both_modes
@@ -256,9 +267,11 @@ def test_later_error_of_the_graph_is_not_replaced():
   with pytest.raises(ValueError):
     with env.original_errors():
       _steps(env, [np.zeros((2, 2, 1), np.float32)], eager=False)
+
   @tf.function
   def fail():
     tf.debugging.assert_equal(tf.random.uniform([]), 2.0)
+
   with pytest.raises(tf.errors.InvalidArgumentError):
     with env.original_errors():
       fail()

@@ -15,34 +15,36 @@ def _transitions(valid, terminated=None, truncated=None):
   value = 100.0 * np.arange(batch) + np.arange(steps)[:, None]
   never = np.zeros(valid.shape, bool)
   return types.Transition(
-      observ=np.stack([value, -value], -1).astype(np.float32),
-      action=(value + 0.25).astype(np.float32),
-      reward=(value + 0.5).astype(np.float32),
-      terminated=never if terminated is None else terminated,
-      truncated=never if truncated is None else truncated,
-      next_observ=np.stack([value + 0.75, -value], -1).astype(np.float32),
-      valid=valid)
+    observ=np.stack([value, -value], -1).astype(np.float32),
+    action=(value + 0.25).astype(np.float32),
+    reward=(value + 0.5).astype(np.float32),
+    terminated=never if terminated is None else terminated,
+    truncated=never if truncated is None else truncated,
+    next_observ=np.stack([value + 0.75, -value], -1).astype(np.float32),
+    valid=valid,
+  )
 
 
 def _flatten(spec, transitions, prepare=lambda function: function):
-  result = prepare(spec.flatten)(
-      tf.nest.map_structure(tf.constant, transitions))
+  result = prepare(spec.flatten)(tf.nest.map_structure(tf.constant, transitions))
   return tf.nest.map_structure(lambda field: field.numpy(), result)
 
 
 def _naive(transitions):
   """Returns the fields of valid rows, by name, and the final observations."""
-  rows = {name: [] for name in types.Experience._fields
-          if name not in ("final_observ", "segments")}
+  rows = {name: [] for name in types.Experience._fields if name not in ("final_observ", "segments")}
   finals = []
   steps, batch = transitions.valid.shape
   for env in range(batch):
     for step in range(steps):
       if not transitions.valid[step, env]:
         continue
-      last = (transitions.terminated[step, env]
-              or transitions.truncated[step, env]
-              or step + 1 == steps or not transitions.valid[step + 1, env])
+      last = (
+        transitions.terminated[step, env]
+        or transitions.truncated[step, env]
+        or step + 1 == steps
+        or not transitions.valid[step + 1, env]
+      )
       for name in ("observ", "action", "reward", "terminated", "truncated"):
         rows[name].append(getattr(transitions, name)[step, env])
       rows["valid"].append(True)
@@ -63,20 +65,23 @@ def _check(spec, transitions, prepare=lambda function: function):
     np.testing.assert_array_equal(field[:num_rows], expected, err_msg=name)
   assert not experience.valid[num_rows:].any()
   assert len(experience.final_observ) == spec.sequences
-  np.testing.assert_array_equal(experience.final_observ[:len(finals)], finals)
+  np.testing.assert_array_equal(experience.final_observ[: len(finals)], finals)
   # Padding repeats the first step.
   for name in ("observ", "action", "reward", "sequence"):
     field = getattr(experience, name)
     np.testing.assert_array_equal(
-        field[num_rows:], np.broadcast_to(field[0], field[num_rows:].shape))
+      field[num_rows:], np.broadcast_to(field[0], field[num_rows:].shape)
+    )
   np.testing.assert_array_equal(
-      experience.final_observ[len(finals):],
-      np.broadcast_to(finals[0], experience.final_observ[len(finals):].shape))
+    experience.final_observ[len(finals) :],
+    np.broadcast_to(finals[0], experience.final_observ[len(finals) :].shape),
+  )
 
 
 # XLA does not support the dynamic number of valid steps.
 @pytest.mark.parametrize(
-    "prepare", [lambda function: function, tf.function], ids=["eager", "graph"])
+  "prepare", [lambda function: function, tf.function], ids=["eager", "graph"]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_flatten_equals_a_loop_over_environments_and_time(prepare, seed):
   rng = np.random.default_rng(seed)
@@ -86,8 +91,7 @@ def test_flatten_equals_a_loop_over_environments_and_time(prepare, seed):
   terminated, truncated = rng.random((2, *shape)) < 0.15
   rows = gradient_accumulation.padded_rows(45)
   spec = rollout_to_batch.RolloutSpec(9, None, rows, rows)
-  _check(spec, _transitions(
-      valid, valid & terminated, valid & truncated), prepare)
+  _check(spec, _transitions(valid, valid & terminated, valid & truncated), prepare)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -107,8 +111,7 @@ def test_segments_have_room_for_an_end_at_every_step():
   ends = np.ones((7, 3), bool)
   transitions = _transitions(ends, ends)
   _check(spec, transitions)
-  np.testing.assert_array_equal(
-      _flatten(spec, transitions).sequence, np.arange(21))
+  np.testing.assert_array_equal(_flatten(spec, transitions).sequence, np.arange(21))
 
 
 def _play(quota, max_length, rng):
@@ -119,7 +122,7 @@ def _play(quota, max_length, rng):
     end = 0
     for _ in range(episodes):
       length = rng.integers(1, max_length + 1)
-      valid[end: end + length, env] = True
+      valid[end : end + length, env] = True
       end += length
       (truncated if length == max_length else terminated)[end - 1, env] = True
   taken = np.flatnonzero(valid.any(1)).max() + 1
@@ -136,14 +139,14 @@ def test_large_batches_have_room_for_whole_chunks():
   assert spec.steps == 293 and spec.rows == spec.sequences == 2055
 
 
-@pytest.mark.parametrize("num_envs, num_episodes, max_length", [
-    (3, 3, 4), (3, 7, 5), (1, 4, 1), (4, 5, 205)])
+@pytest.mark.parametrize(
+  "num_envs, num_episodes, max_length", [(3, 3, 4), (3, 7, 5), (1, 4, 1), (4, 5, 205)]
+)
 def test_episodes_of_all_lengths_fit(num_envs, num_episodes, max_length):
   spec = rollout_to_batch.episodes(num_envs, num_episodes, max_length)
   assert sum(spec.quota) == num_episodes
   assert spec.steps == -(-num_episodes // num_envs) * max_length
-  assert spec.rows == gradient_accumulation.padded_rows(
-      num_episodes * max_length)
+  assert spec.rows == gradient_accumulation.padded_rows(num_episodes * max_length)
   assert spec.sequences == gradient_accumulation.padded_rows(num_episodes)
   for seed in range(3):
     transitions = _play(spec.quota, max_length, np.random.default_rng(seed))
@@ -154,17 +157,19 @@ def test_episodes_of_all_lengths_fit(num_envs, num_episodes, max_length):
 
 def test_longest_episodes_fill_the_batch():
   spec = rollout_to_batch.episodes(num_envs=2, num_episodes=5, max_length=3)
+
   class Longest:
     integers = staticmethod(lambda low, high: high - 1)
+
   experience = _flatten(spec, _play(spec.quota, 3, Longest))
   assert experience.valid.sum() == spec.rows == 15
 
 
-@pytest.mark.parametrize("num_episodes, num_envs, expected", [
-    (3, 3, (1, 1, 1)), (7, 3, (3, 2, 2)), (8, 3, (3, 3, 2)), (5, 1, (5,)),
-    (2, 3, (1, 1, 0))])
-def test_shares_of_episodes_differ_by_one_at_most(
-    num_episodes, num_envs, expected):
+@pytest.mark.parametrize(
+  "num_episodes, num_envs, expected",
+  [(3, 3, (1, 1, 1)), (7, 3, (3, 2, 2)), (8, 3, (3, 3, 2)), (5, 1, (5,)), (2, 3, (1, 1, 0))],
+)
+def test_shares_of_episodes_differ_by_one_at_most(num_episodes, num_envs, expected):
   assert rollout_to_batch.shares(num_episodes, num_envs) == expected
 
 
@@ -174,37 +179,44 @@ def test_every_sequence_ends_with_its_own_true_successor():
   terminated[1, 0] = truncated[3, 0] = True
   spec = rollout_to_batch.RolloutSpec(5, None, 12, 12)
   experience = _flatten(spec, _transitions(valid, terminated, truncated))
-  np.testing.assert_array_equal(
-      experience.observ[:9, 0], [0, 1, 2, 3, 4, 100, 101, 103, 104])
-  np.testing.assert_array_equal(
-      experience.sequence[:9], [0, 0, 1, 1, 2, 3, 3, 4, 4])
-  np.testing.assert_array_equal(
-      np.flatnonzero(experience.last[:9]), [1, 3, 4, 6, 8])
-  np.testing.assert_array_equal(
-      experience.final_observ[:5, 0], [1.75, 3.75, 4.75, 101.75, 104.75])
+  np.testing.assert_array_equal(experience.observ[:9, 0], [0, 1, 2, 3, 4, 100, 101, 103, 104])
+  np.testing.assert_array_equal(experience.sequence[:9], [0, 0, 1, 1, 2, 3, 3, 4, 4])
+  np.testing.assert_array_equal(np.flatnonzero(experience.last[:9]), [1, 3, 4, 6, 8])
+  np.testing.assert_array_equal(experience.final_observ[:5, 0], [1.75, 3.75, 4.75, 101.75, 104.75])
 
 
-@pytest.mark.parametrize("observ, action, dtype", [
-    ((), (), np.int64), ((2, 2), (3,), np.float32)])
-def test_shapes_are_static_for_dynamic_numbers_of_steps(
-    observ, action, dtype):
+@pytest.mark.parametrize("observ, action, dtype", [((), (), np.int64), ((2, 2), (3,), np.float32)])
+def test_shapes_are_static_for_dynamic_numbers_of_steps(observ, action, dtype):
   spec = rollout_to_batch.episodes(num_envs=3, num_episodes=4, max_length=5)
+
   def tensor(shape, dtype):
     return tf.TensorSpec([None, 3, *shape], dtype)
+
   transitions = types.Transition(
-      tensor(observ, np.uint8), tensor(action, dtype), tensor((), np.float32),
-      tensor((), bool), tensor((), bool), tensor(observ, np.uint8),
-      tensor((), bool))
+    tensor(observ, np.uint8),
+    tensor(action, dtype),
+    tensor((), np.float32),
+    tensor((), bool),
+    tensor((), bool),
+    tensor(observ, np.uint8),
+    tensor((), bool),
+  )
   flatten = tf.function(spec.flatten).get_concrete_function(transitions)
-  shapes = types.Experience(*[
-      (tuple(field.shape), field.dtype)
-      for field in flatten.structured_outputs[:-1]])
+  shapes = types.Experience(
+    *[(tuple(field.shape), field.dtype) for field in flatten.structured_outputs[:-1]]
+  )
   rows = spec.rows
   assert shapes == types.Experience(
-      ((rows, *observ), tf.uint8), ((rows, *action), tf.as_dtype(dtype)),
-      ((rows,), tf.float32), ((rows,), tf.bool), ((rows,), tf.bool),
-      ((rows,), tf.bool), ((rows,), tf.bool), ((rows,), tf.int32),
-      ((spec.sequences, *observ), tf.uint8))
+    ((rows, *observ), tf.uint8),
+    ((rows, *action), tf.as_dtype(dtype)),
+    ((rows,), tf.float32),
+    ((rows,), tf.bool),
+    ((rows,), tf.bool),
+    ((rows,), tf.bool),
+    ((rows,), tf.bool),
+    ((rows,), tf.int32),
+    ((spec.sequences, *observ), tf.uint8),
+  )
 
 
 def test_brief_segments_have_room_for_a_truncation_at_every_step():
@@ -216,19 +228,31 @@ def test_brief_segments_have_room_for_a_truncation_at_every_step():
 @pytest.mark.parametrize("stack", [1, 4])
 def test_batch_of_images_takes_little_more_memory_than_its_frames(stack):
   steps, batch = 128, 64
+
   def zeros(dtype, *shape):
     return tf.zeros([steps, batch, *shape], dtype)
+
   never = zeros(tf.bool)
   images = zeros(tf.uint8, 84, 84)
   transitions = types.Transition(
-      images, zeros(tf.int64), zeros(tf.float32), never, never, images,
-      ~never, final_observ=images[0, :0])
-  recent = frame_stack.initial_recent(
-      tf.repeat(images[:1, :1], stack, 1), batch)
+    images,
+    zeros(tf.int64),
+    zeros(tf.float32),
+    never,
+    never,
+    images,
+    ~never,
+    final_observ=images[0, :0],
+  )
+  recent = frame_stack.initial_recent(tf.repeat(images[:1, :1], stack, 1), batch)
   result = rollout_to_batch.segments(batch, steps).flatten(
-      transitions, types.PolicyState(recent), images[0])
+    transitions, types.PolicyState(recent), images[0]
+  )
   assert result.final_observ.frames is result.observ.frames
-  size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(
-      result._replace(final_observ=result.final_observ.index),
-      expand_composites=True))
+  size = sum(
+    tensor.numpy().nbytes
+    for tensor in tf.nest.flatten(
+      result._replace(final_observ=result.final_observ.index), expand_composites=True
+    )
+  )
   assert size < 1.2 * images.numpy().nbytes

@@ -11,14 +11,13 @@ from agents.environments import batch_env
 from agents.environments.data import episode_data
 from agents.environments.making import action_scaling
 from agents.simulation import in_graph_batch_env, simulate
-from tests import modes, toy
+from tests import toy
+from tests.support import modes
 
 _SEED = 3
 _MAX_LENGTHS = 2, 4, 9  # Maximum length of each environment's episodes.
-_counts = pytest.mark.parametrize("counts", [
-    (1, 1, 1), (3, 3, 3), (1, 2, 5), (4, 1, 0)], ids=str)
-_both_modes = pytest.mark.parametrize(
-    "eager", [True, False], ids=["eager", "graph"])
+_counts = pytest.mark.parametrize("counts", [(1, 1, 1), (3, 3, 3), (1, 2, 5), (4, 1, 0)], ids=str)
+_both_modes = pytest.mark.parametrize("eager", [True, False], ids=["eager", "graph"])
 
 
 class _Actor:
@@ -49,8 +48,7 @@ def _uneven(index):
 
 
 def _batch():
-  return batch_env.BatchEnv(
-      [functools.partial(_uneven, index) for index in range(3)], seed=_SEED)
+  return batch_env.BatchEnv([functools.partial(_uneven, index) for index in range(3)], seed=_SEED)
 
 
 @functools.cache
@@ -65,14 +63,20 @@ def _play_alone(index, num_episodes, explore=True):
     while not ended:
       time = len(reference.steps)
       noise = _Actor().noise(tf.constant(time, tf.int64), 1)[0]
-      action, _ = _Actor().act(
-          tf.constant(observ), (), noise if explore else None)
+      action, _ = _Actor().act(tf.constant(observ), (), noise if explore else None)
       action = action.numpy()
       next_observ, reward, *ends, _ = env.step(convert(action))
-      reference.steps.append({
-          "observ": observ, "action": action, "reward": reward,
-          "terminated": ends[0], "truncated": ends[1],
-          "next_observ": next_observ, "valid": True})
+      reference.steps.append(
+        {
+          "observ": observ,
+          "action": action,
+          "reward": reward,
+          "terminated": ends[0],
+          "truncated": ends[1],
+          "next_observ": next_observ,
+          "valid": True,
+        }
+      )
       score, length, ended = score + np.float32(reward), length + 1, any(ends)
       observ = next_observ
     reference.scores.append(score)
@@ -87,17 +91,17 @@ def _player(batch, max_steps, explore=True):
   """Returns a function that plays episodes, and a list with its traces."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   traces = []
+
   @tf.function
   def play(carry, episodes_left):
     traces.append(None)
-    return simulate.simulate_episodes(
-        env, _Actor(), carry, max_steps, explore, episodes_left)
+    return simulate.simulate_episodes(env, _Actor(), carry, max_steps, explore, episodes_left)
+
   return play, traces
 
 
 def _ended(played):
-  return np.logical_or(
-      played.transitions.terminated, played.transitions.truncated)
+  return np.logical_or(played.transitions.terminated, played.transitions.truncated)
 
 
 def _expected_episodes(counts, explore=True):
@@ -124,15 +128,15 @@ def _step_fields(played):
 def _assert_finished(finished, expected):
   assert [x.length for x in finished] == [length for _, length in expected]
   np.testing.assert_allclose(
-      [x.score for x in finished], [score for score, _ in expected], rtol=1e-5)
+    [x.score for x in finished], [score for score, _ in expected], rtol=1e-5
+  )
 
 
 def _play(batch, counts, max_steps=100, explore=True):
   """Returns the simulation and the number of episodes left, as arrays."""
   play, _ = _player(batch, max_steps, explore)
   carry = simulate.initial_carry(batch.reset())
-  return tf.nest.map_structure(
-      lambda tensor: tensor.numpy(), play(carry, tf.constant(counts)))
+  return tf.nest.map_structure(lambda tensor: tensor.numpy(), play(carry, tf.constant(counts)))
 
 
 def test_episodes_of_separate_environments_differ_in_length():
@@ -163,13 +167,12 @@ def test_episodes_equal_those_of_separate_environments(counts, eager):
     np.testing.assert_array_equal(played.carry.observ[index], one.observ)
     for name, field in _step_fields(played).items():
       for step, expected in zip(field[:, index], one.steps):
-        np.testing.assert_allclose(
-            step, expected[name], rtol=1e-6, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(step, expected[name], rtol=1e-6, atol=1e-6, err_msg=name)
     ended = np.flatnonzero(_ended(played)[:, index]).tolist()
     assert ended == one.ends
   np.testing.assert_array_equal(
-      played.transitions.final_observ,
-      played.transitions.next_observ[_ended(played)])
+    played.transitions.final_observ, played.transitions.next_observ[_ended(played)]
+  )
 
 
 @_both_modes
@@ -181,15 +184,17 @@ def test_waiting_environments_have_no_rewards_and_no_episode_ends(eager):
   assert waiting[:, :2].any(0).all() and not waiting[:, 2].any()
   # An environment that waits never steps again.
   assert (np.diff(waiting.astype(int), axis=0) >= 0).all()
-  for field in (played.transitions.terminated, played.transitions.truncated,
-                played.transitions.reward):
+  for field in (
+    played.transitions.terminated,
+    played.transitions.truncated,
+    played.transitions.reward,
+  ):
     assert not field[waiting].any()
   _assert_finished(finished, _expected_episodes((1, 2, 5)))
   for name in ("observ", "next_observ"):
     for index in (0, 1):
       rows = getattr(played.transitions, name)[waiting[:, index], index]
-      np.testing.assert_array_equal(
-          rows, np.broadcast_to(played.carry.observ[index], rows.shape))
+      np.testing.assert_array_equal(rows, np.broadcast_to(played.carry.observ[index], rows.shape))
 
 
 @pytest.mark.parametrize("explore", [False, True])
@@ -226,9 +231,10 @@ def test_consecutive_simulations_equal_one_long_simulation(max_steps):
   assert 1 <= len(parts[-1].transitions.valid) <= max_steps
   tf.nest.map_structure(np.testing.assert_array_equal, carry, complete.carry)
   tf.nest.map_structure(
-      lambda expected, *rows: np.testing.assert_array_equal(
-          np.concatenate(rows), expected),
-      complete.transitions, *[part.transitions for part in parts])
+    lambda expected, *rows: np.testing.assert_array_equal(np.concatenate(rows), expected),
+    complete.transitions,
+    *[part.transitions for part in parts],
+  )
 
 
 def test_one_trace_serves_any_number_of_episodes():
@@ -263,27 +269,26 @@ def test_next_simulation_begins_with_the_next_episodes():
       ended = np.argwhere(_ended(played))[:, 1].tolist()
       for index, episode in zip(ended, batch.take_finished(), strict=True):
         lengths[index].append(episode.length)
-  assert lengths == [_play_alone(index, count).lengths
-                     for index, count in enumerate((6, 3, 3))]
+  assert lengths == [_play_alone(index, count).lengths for index, count in enumerate((6, 3, 3))]
 
 
 def test_all_sizes_but_the_number_of_steps_are_static():
   with _batch() as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     traced = []
+
     @tf.function
     def play(carry, episodes_left):
-      played, _ = simulate.simulate_episodes(
-          env, _Actor(), carry, 60, True, episodes_left)
+      played, _ = simulate.simulate_episodes(env, _Actor(), carry, 60, True, episodes_left)
       played = played._replace(  # The number of ended episodes is dynamic.
-          transitions=played.transitions._replace(final_observ=()))
+        transitions=played.transitions._replace(final_observ=())
+      )
       traced.append([x.shape.as_list() for x in tf.nest.flatten(played)])
       for tensor in tf.nest.flatten(played.transitions):
         assert tensor.shape[0] is None
       return played
-    played = play(simulate.initial_carry(batch.reset()),
-                  tf.constant((1, 1, 1)))
+
+    played = play(simulate.initial_carry(batch.reset()), tf.constant((1, 1, 1)))
   num_steps = len(played.transitions.reward)
-  shapes = [[num_steps if size is None else size for size in shape]
-            for shape in traced[0]]
+  shapes = [[num_steps if size is None else size for size in shape] for shape in traced[0]]
   assert shapes == [list(x.shape) for x in tf.nest.flatten(played)]

@@ -27,8 +27,7 @@ def test_ranges_of_integers_suggest_integers():
 @pytest.mark.parametrize("low, high", [("1e-5", "1e-3"), ("0.00001", "1.0e-3")])
 def test_log_ranges_are_uniform_on_a_logarithmic_scale(low, high):
   values = _values(f"a: {{low: {low}, high: {high}, log: true}}", 1000)
-  assert all(type(value) is float and 1e-5 <= value <= 1e-3
-             for value in values)
+  assert all(type(value) is float and 1e-5 <= value <= 1e-3 for value in values)
   assert 400 < sum(value < 1e-4 for value in values) < 600
 
 
@@ -41,15 +40,16 @@ def test_ranges_of_floats_are_uniform():
 def test_choices_keep_their_types():
   values = _values("a: [[64, 64], null, tanh, 3, 0.5, true]", 300)
   for expected in ([64, 64], None, "tanh", 3, 0.5, True):
-    assert any(value == expected and type(value) is type(expected)
-               for value in values)
+    assert any(value == expected and type(value) is type(expected) for value in values)
 
 
 def test_all_keys_are_suggested():
   assert _draws("a.b: [1]\nc: [2]", 1) == [{"a.b": 1, "c": 2}]
 
 
-@pytest.mark.parametrize("text, message", [
+@pytest.mark.parametrize(
+  "text, message",
+  [
     ("", "space.yaml: expected lines such as"),
     ("[1, 2]", "space.yaml: expected lines such as"),
     ("a: 3", "space.yaml: a: expected a range or choices"),
@@ -62,18 +62,24 @@ def test_all_keys_are_suggested():
     ("a: {low: 1, high: 2, log: true, step: 1}", "`step` must be"),
     ("a: {low: 1, high: .inf}", "both must be finite"),
     ("seed: [1, 2]", "every trial uses a different seed"),
-    ("a: {", "space.yaml: ")])
+    ("a: {", "space.yaml: "),
+  ],
+)
 def test_invalid_space_raises_an_error(text, message):
   with pytest.raises(config_lib.ConfigError, match=message):
     search_space.SearchSpace(text, "space.yaml")
 
 
-@pytest.mark.parametrize("text, message", [
+@pytest.mark.parametrize(
+  "text, message",
+  [
     ("algorithm.learning_rte: [1e-3]", "did you mean|learning_rate"),
     ("network.activation: [tanh, rleu]", "activation: 'rleu' is invalid"),
     ("algorithm.update_epochs: {low: 0, high: 3}", "epochs: 0 is invalid"),
     ("num_envs: {low: 64, high: 128.5}", "num_envs: 128.5 is invalid"),
-    ("algorithm.minibatch_size: [64, 96]", "96 is invalid: .* must divide")])
+    ("algorithm.minibatch_size: [64, 96]", "96 is invalid: .* must divide"),
+  ],
+)
 def test_invalid_value_raises_an_error(text, message):
   space = search_space.SearchSpace(text, "space.yaml")
   with pytest.raises(config_lib.ConfigError, match=f"space.yaml: .*{message}"):
@@ -82,5 +88,6 @@ def test_invalid_value_raises_an_error(text, message):
 
 def test_value_that_is_valid_with_some_others_is_accepted():
   space = search_space.SearchSpace(
-      "algorithm.minibatch_size: [64, 96]\nnum_envs: [64, 48]", "space.yaml")
+    "algorithm.minibatch_size: [64, 96]\nnum_envs: [64, 48]", "space.yaml"
+  )
   space.check(DEFAULT.override)

@@ -9,7 +9,7 @@ import pytest
 from agents import config as config_lib
 from agents.sweeps import study as study_lib
 from agents.sweeps import trial_runner
-from tests import command
+from tests.support import command
 
 
 @pytest.fixture
@@ -29,11 +29,10 @@ def _run(study, run_trial, num_trials, num_parallel=1, stop=lambda: False):
 
 
 def _negative_square(trial):
-  return -(trial.suggest_float("x", -10, 10) - 2) ** 2
+  return -((trial.suggest_float("x", -10, 10) - 2) ** 2)
 
 
-@pytest.mark.parametrize(
-    "num_parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_study_runs_its_number_of_trials_and_sorts_them(storage, num_parallel):
   assert len(_run(_study(storage), _negative_square, 15, num_parallel)) == 15
   study = _study(storage)
@@ -52,27 +51,32 @@ def test_trials_of_earlier_sweeps_count(storage):
 
 def test_trials_run_in_parallel(storage):
   barrier = threading.Barrier(2, timeout=30)
+
   def meet(trial):
     barrier.wait()
     return 0.0
+
   assert len(_run(_study(storage), meet, 4, num_parallel=2)) == 4
 
 
 def test_interrupted_trial_resumes_with_the_same_values(storage):
   stopping, tried = [], []
+
   def interrupt(trial):
     tried.append(trial.suggest_float("x", 0, 1))
     if len(tried) == 2:
       stopping.append(True)
       raise trial_runner.TrialInterrupted
     return 0.0
+
   ended = _run(_study(storage), interrupt, 4, stop=lambda: bool(stopping))
   assert len(ended) == 1
   numbers = []
+
   def resume(trial):
-    numbers.append((trial_runner.first_number(trial),
-                    trial.suggest_float("x", 0, 1)))
+    numbers.append((trial_runner.first_number(trial), trial.suggest_float("x", 0, 1)))
     return 1.0
+
   study = _study(storage)
   assert len(_run(study, resume, 4)) == 3
   assert numbers[0] == (1, tried[1])
@@ -80,13 +84,15 @@ def test_interrupted_trial_resumes_with_the_same_values(storage):
 
 
 @pytest.mark.slow
-def test_trials_of_killed_process_are_resumed_by_another(
-    storage, monkeypatch):
+def test_trials_of_killed_process_are_resumed_by_another(storage, monkeypatch):
   monkeypatch.setattr(study_lib, "_HEARTBEAT_SECONDS", 1)
   monkeypatch.setattr(study_lib, "_GRACE_SECONDS", 2)
   study = _study(storage)
   process = subprocess.Popen(
-      [sys.executable, "-c", f"""
+    [
+      sys.executable,
+      "-c",
+      f"""
 import time
 from agents.sweeps import study as study_lib
 study_lib._HEARTBEAT_SECONDS, study_lib._GRACE_SECONDS = 1, 2
@@ -95,63 +101,76 @@ def hang(trial):
   print(trial.suggest_float("x", 0, 1), flush=True)
   time.sleep(100)
 study.run(hang, 1, 1, lambda: False, print)
-"""], stdout=subprocess.PIPE, text=True, cwd=command.ROOT)
+""",
+    ],
+    stdout=subprocess.PIPE,
+    text=True,
+    cwd=command.ROOT,
+  )
   value = float(process.stdout.readline())
   start_times = []
+
   def resume(trial):
     start_times.append(time.monotonic())
     return trial.suggest_float("x", 0, 1)
+
   killed = time.monotonic()
   process.kill()
   process.communicate()
   # The grace period passes before the trial is resumed.
-  ended, = _run(study, resume, 1)
+  (ended,) = _run(study, resume, 1)
   assert start_times[0] > killed + 1
   assert ended.value == value and trial_runner.first_number(ended) == 0
 
 
 @pytest.mark.slow
-def test_trial_killed_before_its_first_heartbeat_is_resumed(
-    storage, monkeypatch):
+def test_trial_killed_before_its_first_heartbeat_is_resumed(storage, monkeypatch):
   monkeypatch.setattr(study_lib, "_HEARTBEAT_SECONDS", 1)
   monkeypatch.setattr(study_lib, "_GRACE_SECONDS", 2)
   optuna.create_study(  # Starts a trial without a heartbeat.
-      study_name="name", storage=storage, direction="maximize").ask()
+    study_name="name", storage=storage, direction="maximize"
+  ).ask()
   deadline = time.monotonic() + 60
-  ended, = _run(_study(storage), _negative_square, 1,
-                stop=lambda: time.monotonic() > deadline)
+  (ended,) = _run(_study(storage), _negative_square, 1, stop=lambda: time.monotonic() > deadline)
   assert trial_runner.first_number(ended) == 0
 
 
 @pytest.mark.slow
 def test_parallel_trials_resume_different_trials(storage):
   stopping = []
+
   def interrupt(trial):
     trial.suggest_float("x", 0, 1)
     stopping.append(True)
     raise trial_runner.TrialInterrupted
+
   barrier = threading.Barrier(4, timeout=30)
+
   def interrupt_together(trial):
     barrier.wait()
     interrupt(trial)
+
   study = _study(storage)
   for _ in range(2):
     stopping.clear()
-    _run(study, interrupt_together, 4, num_parallel=4,
-         stop=lambda: bool(stopping))
+    _run(study, interrupt_together, 4, num_parallel=4, stop=lambda: bool(stopping))
   numbers = []
+
   def resume(trial):
     numbers.append(trial_runner.first_number(trial))
     return trial.suggest_float("x", 0, 1)
+
   _run(study, resume, 4, num_parallel=4)
   assert sorted(numbers) == [0, 1, 2, 3]
 
 
 def test_unexpected_error_of_any_thread_ends_the_sweep(storage):
   barrier = threading.Barrier(2, timeout=30)
+
   def fail_first(trial):
     barrier.wait()
     return 1 / trial.number
+
   with pytest.raises(ZeroDivisionError):
     _run(_study(storage), fail_first, 2, num_parallel=2)
 
@@ -166,6 +185,7 @@ def test_pruned_and_failed_trials_count(storage):
       trial.report(1.0, 0)
       raise optuna.TrialPruned
     return x
+
   study = _study(storage)
   ended = _run(study, run_trial, 4)
   assert [trial.number for trial in ended] == [0, 1, 2, 3]
@@ -178,6 +198,7 @@ def test_consecutive_failures_end_the_sweep(storage):
       return 0.0
     trial.set_user_attr("why", "failed")
     raise trial_runner.TrialFailed(f"Trial {trial.number}.")
+
   with pytest.raises(trial_runner.TrialFailed, match="Trial 6."):
     _run(_study(storage), fail, 20)
 
@@ -190,21 +211,19 @@ def test_trials_below_the_median_are_pruned(storage):
         trial.set_user_attr("index", index)
         raise optuna.TrialPruned
     return 20.0
+
   ended = _run(_study(storage), learn, 8)
-  assert [trial.user_attrs.get("index") for trial in ended] == (
-      6 * [None] + [5, 5])
+  assert [trial.user_attrs.get("index") for trial in ended] == (6 * [None] + [5, 5])
 
 
 def test_study_with_other_settings_raises_an_error(storage):
   _study(storage, {"steps": 1, "space": {"a": [1]}})
   _study(storage, {"steps": 1, "space": {"a": [1]}, "new_setting": 3})
-  with pytest.raises(
-      config_lib.ConfigError, match="began with a different space"):
+  with pytest.raises(config_lib.ConfigError, match="began with a different space"):
     _study(storage, {"steps": 1, "space": {"a": [2]}})
 
 
-@pytest.mark.parametrize("url", [
-    "sqlite:////nowhere/at/all.db", "nonsense", "mysql://host/name"])
+@pytest.mark.parametrize("url", ["sqlite:////nowhere/at/all.db", "nonsense", "mysql://host/name"])
 def test_unusable_storage_raises_an_error(url, monkeypatch):
   monkeypatch.setattr(study_lib, "_MAX_ATTEMPTS", 1)
   with pytest.raises(config_lib.ConfigError, match=f"{url} can't be used"):
@@ -219,7 +238,6 @@ study = study_lib.Study({storage!r}, "name", {{"steps": 1}}, 20)
 study.run(lambda trial: trial.suggest_float("x", 0, 1), 12, 2,
           lambda: False, print)
 """
-  processes = [subprocess.Popen([sys.executable, "-c", code], cwd=command.ROOT)
-               for _ in range(3)]
+  processes = [subprocess.Popen([sys.executable, "-c", code], cwd=command.ROOT) for _ in range(3)]
   assert [process.wait(timeout=100) for process in processes] == [0, 0, 0]
   assert 12 <= len(_study(storage).ended) <= 12 + 3 * 2

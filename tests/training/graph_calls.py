@@ -12,9 +12,11 @@ def record(monkeypatch: pytest.MonkeyPatch) -> list[str]:
   function_type = type(tf.function(lambda: None))
   call = function_type.__call__
   names: list[str] = []
+
   def record_call(function, *args, **kwargs):
     if tf.executing_eagerly():
       names.append(function.python_function.__name__)
     return call(function, *args, **kwargs)
+
   monkeypatch.setattr(function_type, "__call__", record_call)
   return names

@@ -9,24 +9,40 @@ from agents.training import epoch_result
 
 def _epoch(*episodes):
   """Returns an epoch; each episode is given as (length, score, info)."""
-  samples = epoch_result.Samples(
-      *[tf.zeros([0])] * len(epoch_result.Samples._fields))
-  return epoch_result.Epoch({}, 0, 0, [
+  samples = epoch_result.Samples(*[tf.zeros([0])] * len(epoch_result.Samples._fields))
+  return epoch_result.Epoch(
+    {},
+    0,
+    0,
+    [
       episode_data.Episode(0, np.zeros((length, 1)), score, info)
-      for length, score, info in episodes], 0, {}, 0.0, samples)
+      for length, score, info in episodes
+    ],
+    0,
+    {},
+    0.0,
+    samples,
+  )
 
 
 def test_episodes_truncated_to_stagger_are_excluded():
   statistics = epoch_result.Statistics()
-  statistics.add(_epoch(
+  statistics.add(
+    _epoch(
       (10, 1.0, {"reward_parts": {"reward_run": 2.0}}),
-      (3, 99.0, {"reward_parts": {"reward_run": 9.0}, "cut_short": 1.0})))
+      (3, 99.0, {"reward_parts": {"reward_run": 9.0}, "cut_short": 1.0}),
+    )
+  )
   statistics.add(_epoch())
-  statistics.add(_epoch((20, 3.0, {"reward_parts": {
-      "reward_run": 4.0, "reward_jump": 1.0}})))
+  statistics.add(_epoch((20, 3.0, {"reward_parts": {"reward_run": 4.0, "reward_jump": 1.0}})))
   assert statistics.row() == {
-      "episodes": 2, "return_mean": 2.0, "return_std": 1.0, "return_min": 1.0,
-      "return_max": 3.0, "length_mean": 15.0}
+    "episodes": 2,
+    "return_mean": 2.0,
+    "return_std": 1.0,
+    "return_min": 1.0,
+    "return_max": 3.0,
+    "length_mean": 15.0,
+  }
   assert statistics.mean_reward_parts() == {"run": 3.0, "jump": 0.5}
 
 

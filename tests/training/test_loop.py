@@ -16,16 +16,27 @@ from agents.environments.data import episode_data
 from agents.training import loop as loop_lib
 from agents.training.faults import crash_folder
 from agents.training.run_folder import checkpoint, run_folder
-from tests import command, modes
 from tests.environments import faulty_envs
+from tests.support import command, modes
 
 # An epoch has 2 * 10 steps. No interval is a multiple of 20.
-CONFIG = config_lib.Config().override({
-    "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 2,
-    "algorithm.segment_length": 10, "algorithm.minibatch_size": 20,
-    "algorithm.update_epochs": 1, "network.policy_layers": [4],
-    "network.value_layers": [4], "steps": 110, "report_every": 30,
-    "eval_every": 50, "eval_episodes": 1, "checkpoint_every": 70})
+CONFIG = config_lib.Config().override(
+  {
+    "env.id": "tests.toy:Target",
+    "env_processes": False,
+    "num_envs": 2,
+    "algorithm.segment_length": 10,
+    "algorithm.minibatch_size": 20,
+    "algorithm.update_epochs": 1,
+    "network.policy_layers": [4],
+    "network.value_layers": [4],
+    "steps": 110,
+    "report_every": 30,
+    "eval_every": 50,
+    "eval_episodes": 1,
+    "checkpoint_every": 70,
+  }
+)
 
 
 def make(tmp_path, changes=None, **kwargs):
@@ -36,8 +47,7 @@ def make(tmp_path, changes=None, **kwargs):
 
 
 def _loop(folder, stop=lambda: False, **kwargs):
-  return loop_lib.Loop(
-      build.trainer(folder.config, None), folder, stop, **kwargs)
+  return loop_lib.Loop(build.trainer(folder.config, None), folder, stop, **kwargs)
 
 
 def _copied_folder(folder, tmp_path):
@@ -46,8 +56,7 @@ def _copied_folder(folder, tmp_path):
 
 
 def steps(folder, phase):
-  return [row["step"] for row in command.rows(folder.path)
-          if row["phase"] == phase]
+  return [row["step"] for row in command.rows(folder.path) if row["phase"] == phase]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,20 +82,21 @@ def test_intervals_are_rounded_up_to_epochs(finished):
   _, folder = finished
   assert steps(folder, "train") == [40, 60, 100, 120]
   assert steps(folder, "eval") == [60, 100, 120]
-  saved = [checkpoint.load(path)[1]["step"]
-           for path in checkpoint.paths(folder.checkpoints)]
+  saved = [checkpoint.load(path)[1]["step"] for path in checkpoint.paths(folder.checkpoints)]
   assert saved == [0, 80, 120]
 
 
 def test_policy_with_the_best_evaluation_is_kept(finished):
   loop, folder = finished
-  evaluations = {row["return_mean"]: row["step"] for row in reversed(
-      command.rows(folder.path)) if row["phase"] == "eval"}
+  evaluations = {
+    row["return_mean"]: row["step"]
+    for row in reversed(command.rows(folder.path))
+    if row["phase"] == "eval"
+  }
   path = checkpoint.find(folder.checkpoints, "best")
   assert checkpoint.step_of(path) == evaluations[max(evaluations)]
   arrays, _ = checkpoint.load(path)
-  assert arrays.keys() == {
-      name for name in loop._trainer.state() if name.startswith("variable/")}
+  assert arrays.keys() == {name for name in loop._trainer.state() if name.startswith("variable/")}
   assert loop.metadata()["best_score"] == max(evaluations)
 
 
@@ -109,15 +119,24 @@ def test_resumed_finished_run_changes_nothing(finished, tmp_path):
 
 @pytest.mark.slow
 def test_repeated_divergence_ends_the_run(tmp_path, capsys):
-  loop, folder = make(tmp_path, {
-      "algorithm.learning_rate": 1e30, "algorithm.update_epochs": 4,
-      "algorithm.max_grad_norm": 1e30})
+  loop, folder = make(
+    tmp_path,
+    {
+      "algorithm.learning_rate": 1e30,
+      "algorithm.update_epochs": 4,
+      "algorithm.max_grad_norm": 1e30,
+    },
+  )
   loop.start()
   message = r"became .* after step 0; its first [1-3] of 4 minibatches had"
   with pytest.raises(errors.TrainingDiverged, match=message):
     loop.run()
-  assert capsys.readouterr().err.replace("\n", " ").count(
-      "Training continues from the checkpoint of step 0, with other") == 3
+  assert (
+    capsys.readouterr()
+    .err.replace("\n", " ")
+    .count("Training continues from the checkpoint of step 0, with other")
+    == 3
+  )
   for path in checkpoint.paths(folder.checkpoints):
     assert checkpoint.load(path)[1]["step"] == 0
 
@@ -129,11 +148,13 @@ def _corrupt(loop, step, index, value, after=False):
     List that is empty until the weight is set.
   """
   epoch, corrupted = loop._trainer.epoch, []
+
   def set_once():
     if loop.step == step and not corrupted:
       weight = loop._trainer.algorithm.weights[index]
       weight.assign(np.full(weight.shape, value))
       corrupted.append(step)
+
   def corrupted_epoch(*args):
     if not after:
       set_once()
@@ -141,13 +162,13 @@ def _corrupt(loop, step, index, value, after=False):
     if after:
       set_once()
     return result
+
   loop._trainer.epoch = corrupted_epoch
   return corrupted
 
 
 @pytest.mark.slow
-def test_single_divergence_repeats_only_steps_after_the_checkpoint(
-    finished, tmp_path, capsys):
+def test_single_divergence_repeats_only_steps_after_the_checkpoint(finished, tmp_path, capsys):
   loop, folder = make(tmp_path)
   # Index -1 is a weight of the value network. The last checkpoint has step 80.
   corrupted = _corrupt(loop, 100, -1, np.nan)
@@ -163,13 +184,13 @@ def test_single_divergence_repeats_only_steps_after_the_checkpoint(
   assert rows[:num_before] == others[:num_before]
   assert rows[-1] != others[-1]  # The random numbers have changed.
   arrays, _ = checkpoint.load(checkpoint.newest(folder.checkpoints))
-  assert all(np.isfinite(array).all() for name, array in arrays.items()
-             if name.startswith("variable/"))
+  assert all(
+    np.isfinite(array).all() for name, array in arrays.items() if name.startswith("variable/")
+  )
 
 
 @pytest.mark.slow
-def test_infinite_weights_are_never_saved_although_metrics_are_finite(
-    tmp_path, capsys):
+def test_infinite_weights_are_never_saved_although_metrics_are_finite(tmp_path, capsys):
   loop, folder = make(tmp_path)
   # Index 0 is a weight of the policy.
   corrupted = _corrupt(loop, 80, 0, np.inf, after=True)
@@ -177,56 +198,60 @@ def test_infinite_weights_are_never_saved_although_metrics_are_finite(
   loop.run()
   assert corrupted and loop.step == 120
   printed = capsys.readouterr().err.replace("\n", " ")
-  assert ("A weight became NaN or infinite in the update after step 80"
-          in printed)
+  assert "A weight became NaN or infinite in the update after step 80" in printed
   assert "Non-finite variables: policy/" in printed
   assert "continues from the checkpoint of step 80, with other" in printed
   for path in checkpoint.paths(folder.checkpoints):
     arrays, _ = checkpoint.load(path)
-    assert all(np.isfinite(array).all() for array in arrays.values()
-               if array.dtype.kind == "f")
+    assert all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f")
 
 
 @pytest.mark.slow
 def test_run_with_a_divergence_is_reproducible(tmp_path):
   def train(folder, loop):
     epoch, diverged = loop._trainer.epoch, []
+
     def diverge(*args):
       result = epoch(*args)
       if loop.step == 20 and not diverged:
         diverged.append(loop.step)
-        return result._replace(
-            metrics={**result.metrics, "kl": float("nan")})
+        return result._replace(metrics={**result.metrics, "kl": float("nan")})
       return result
+
     loop._trainer.epoch = diverge
     loop.start()
     loop.run()
     assert diverged
     return command.rows(folder.path)
-  assert train(*reversed(make(tmp_path / "a"))) == train(
-      *reversed(make(tmp_path / "b")))
+
+  assert train(*reversed(make(tmp_path / "a"))) == train(*reversed(make(tmp_path / "b")))
 
 
 @pytest.mark.parametrize("num_tolerated", [0, 3])
-def test_failing_environment_leaves_checkpoint_and_crash_folders(
-    num_tolerated, tmp_path, capfd):
-  loop, folder = make(tmp_path, {
-      "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
+def test_failing_environment_leaves_checkpoint_and_crash_folders(num_tolerated, tmp_path, capfd):
+  loop, folder = make(
+    tmp_path,
+    {
+      "env.id": "tests.toy:Faulty",
+      "env.kwargs": {"fault": "raise"},
       "on_env_error": "restart" if num_tolerated else "raise",
-      "max_env_restarts": num_tolerated or 10})
+      "max_env_restarts": num_tolerated or 10,
+    },
+  )
   loop.start()
   error = base.EnvironmentFailure if num_tolerated else ValueError
   with pytest.raises(error, match="faulty step") as caught:
     loop.run()
-  assert num_tolerated or isinstance(
-      caught.value.__cause__, base.EnvironmentFailure)
+  assert num_tolerated or isinstance(caught.value.__cause__, base.EnvironmentFailure)
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
   # Tolerated failures are also printed and recorded.
   printed = capfd.readouterr().err.replace("\n", " ")
   reported = re.findall(
-      r"Warning, step 0: restart: Environment \d \('Faulty', seed \d+, step 1 "
-      r"of its episode\) failed in step\(\): ValueError: faulty step "
-      r"\(details: (\S*)\) ", printed)
+    r"Warning, step 0: restart: Environment \d \('Faulty', seed \d+, step 1 "
+    r"of its episode\) failed in step\(\): ValueError: faulty step "
+    r"\(details: (\S*)\) ",
+    printed,
+  )
   assert len(reported) == num_tolerated
   reported += re.findall(r"The failure is saved in (\S*)\. ", printed)
   folders = [str(path) for path in (folder.path / "crashes").glob("*")]
@@ -236,15 +261,21 @@ def test_failing_environment_leaves_checkpoint_and_crash_folders(
     crash = crash_folder.load(pathlib.Path(path))
     assert crash.config == folder.config
     assert "faulty step" in crash.failure.text
-    failed, = crash.failure.episodes
+    (failed,) = crash.failure.episodes
     assert len(failed.action) == 2
 
 
 @pytest.mark.slow
 def test_failed_episodes_are_counted_and_not_scored(tmp_path):
-  loop, folder = make(tmp_path, {
-      "env.id": "tests.environments.faulty_envs:Breaks", "env.kwargs": {},
-      "max_env_restarts": 10_000, "steps": 60})
+  loop, folder = make(
+    tmp_path,
+    {
+      "env.id": "tests.environments.faulty_envs:Breaks",
+      "env.kwargs": {},
+      "max_env_restarts": 10_000,
+      "steps": 60,
+    },
+  )
   loop.start()
   loop.run()
   rows = command.rows(folder.path)
@@ -259,14 +290,25 @@ def test_failed_episodes_are_counted_and_not_scored(tmp_path):
 
 
 def test_epoch_without_a_valid_step_is_an_error(tmp_path, capsys):
-  seed = next(seed for seed in range(1000) if all(
-      faulty_envs.Breaks.breaks_at(
-          episode_data.episode_seed(seed, index, 0)) == 1
-      for index in range(2)))
-  loop, folder = make(tmp_path, {
-      "env.id": "tests.environments.faulty_envs:Breaks", "env.max_length": 9,
-      "algorithm.segment_length": None, "algorithm.update_every": 2,
-      "algorithm.minibatch_size": None, "seed": seed})
+  seed = next(
+    seed
+    for seed in range(1000)
+    if all(
+      faulty_envs.Breaks.breaks_at(episode_data.episode_seed(seed, index, 0)) == 1
+      for index in range(2)
+    )
+  )
+  loop, folder = make(
+    tmp_path,
+    {
+      "env.id": "tests.environments.faulty_envs:Breaks",
+      "env.max_length": 9,
+      "algorithm.segment_length": None,
+      "algorithm.update_every": 2,
+      "algorithm.minibatch_size": None,
+      "seed": seed,
+    },
+  )
   loop.start()
   with pytest.raises(errors.EnvironmentsError, match="All steps of all"):
     loop.run()
@@ -295,6 +337,7 @@ class _SaveDuringEpoch:
   def attach(self, loop):
     algorithm = loop._trainer.algorithm
     learn = algorithm.learn
+
     def learn_and_save(*args):
       result = learn(*args)
       thread = threading.Thread(target=self._save)
@@ -302,6 +345,7 @@ class _SaveDuringEpoch:
       thread.join()
       self.num_saved += 1
       return result
+
     algorithm.learn = learn_and_save
 
   @contextlib.contextmanager
@@ -317,20 +361,17 @@ def test_save_during_an_epoch_writes_the_state_before_the_epoch(tmp_path):
   undisturbed.start()
   undisturbed.run()
   save = _SaveDuringEpoch()
-  loop, folder = make(
-      tmp_path / "saved", {"checkpoint_every": 1000}, save_on_timeout=save)
+  loop, folder = make(tmp_path / "saved", {"checkpoint_every": 1000}, save_on_timeout=save)
   save.attach(loop)
   loop.start()
   loop.run()
   assert save.num_saved == 6
   assert command.rows(folder.path) == command.rows(expected_folder.path)
   paths = checkpoint.paths(folder.checkpoints)
-  assert [checkpoint.step_of(path) for path in paths] == [
-      0, 20, 40, 60, 80, 100, 120]
+  assert [checkpoint.step_of(path) for path in paths] == [0, 20, 40, 60, 80, 100, 120]
   for path in paths:
     arrays, metadata = checkpoint.load(path)
-    expected, expected_metadata = checkpoint.load(
-        expected_folder.checkpoints / path.name)
+    expected, expected_metadata = checkpoint.load(expected_folder.checkpoints / path.name)
     assert arrays.keys() == expected.keys()
     for name, array in arrays.items():
       assert array.tobytes() == expected[name].tobytes(), name
@@ -341,15 +382,16 @@ def test_save_during_an_epoch_writes_the_state_before_the_epoch(tmp_path):
 
 
 @pytest.mark.slow
-def test_resumed_run_repeats_an_interrupted_last_evaluation(
-    finished, tmp_path):
+def test_resumed_run_repeats_an_interrupted_last_evaluation(finished, tmp_path):
   interrupted = []
   loop, folder = make(tmp_path, stop=lambda: bool(interrupted))
   evaluate = loop._trainer.evaluate
+
   def interrupt_last(*args):
     if loop.step == 120:
       interrupted.append(1)
     return evaluate(*args)
+
   loop._trainer.evaluate = interrupt_last
   loop.start()
   loop.run()
@@ -376,8 +418,7 @@ def test_resume_skips_a_damaged_checkpoint(finished, tmp_path, capsys):
   command.assert_same_checkpoints(copy.path, finished[1].path)
 
 
-def test_resume_rejects_other_networks_than_those_of_the_checkpoint(
-    finished, tmp_path):
+def test_resume_rejects_other_networks_than_those_of_the_checkpoint(finished, tmp_path):
   path = _copied_folder(finished[1], tmp_path).path
   text = (path / "config.yaml").read_text()
   (path / "config.yaml").write_text(text.replace("- 4", "- 5"))
@@ -386,19 +427,25 @@ def test_resume_rejects_other_networks_than_those_of_the_checkpoint(
 
 
 def test_environment_failure_in_a_replay_raises_the_original_error(tmp_path):
-  loop, folder = make(tmp_path, {
-      "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "none"},
-      "algorithm.segment_length": 4, "algorithm.minibatch_size": 8,
-      "env.max_length": 50, "steps": 8})
+  loop, folder = make(
+    tmp_path,
+    {
+      "env.id": "tests.toy:Faulty",
+      "env.kwargs": {"fault": "none"},
+      "algorithm.segment_length": 4,
+      "algorithm.minibatch_size": 8,
+      "env.max_length": 50,
+      "steps": 8,
+    },
+  )
   loop.start()
   loop.run()
   text = (folder.path / "config.yaml").read_text()
-  (folder.path / "config.yaml").write_text(
-      text.replace("fault: none", "fault: reset"))
+  (folder.path / "config.yaml").write_text(text.replace("fault: none", "fault: reset"))
   with pytest.raises(ValueError, match="faulty reset") as caught:
     _loop(run_folder.RunFolder(folder.path)).resume()
   assert isinstance(caught.value.__cause__, base.EnvironmentFailure)
-  crash, = (folder.path / "crashes").iterdir()
+  (crash,) = (folder.path / "crashes").iterdir()
   assert len(crash_folder.load(crash).failure.episodes) == 1
 
 
@@ -413,18 +460,20 @@ def _changed(finished, tmp_path, change):
 
 @pytest.mark.parametrize("missing", ["health", "reward_parts", "files"])
 def test_missing_metadata_is_an_error(missing, finished, tmp_path):
-  loop = _changed(
-      finished, tmp_path, lambda _, metadata: metadata.pop(missing))
-  with pytest.raises(config_lib.ConfigError,
-                     match=f"do not fit: metadata lacks {missing}."):
+  loop = _changed(finished, tmp_path, lambda _, metadata: metadata.pop(missing))
+  with pytest.raises(config_lib.ConfigError, match=f"do not fit: metadata lacks {missing}."):
     loop.resume()
 
 
-@pytest.mark.parametrize("change", [
+@pytest.mark.parametrize(
+  "change",
+  [
     lambda _, metadata: metadata.update(surplus=1),
     lambda arrays, _: arrays.update(surplus=np.ones(2)),
     lambda arrays, _: arrays.update({"episodes/surplus": np.ones(2)}),
-    lambda arrays, _: arrays.update({"variable/surplus": np.ones(2)})])
+    lambda arrays, _: arrays.update({"variable/surplus": np.ones(2)}),
+  ],
+)
 def test_unknown_arrays_and_metadata_are_errors(change, finished, tmp_path):
   loop = _changed(finished, tmp_path, change)
   with pytest.raises(config_lib.ConfigError, match="surplus"):
@@ -432,10 +481,8 @@ def test_unknown_arrays_and_metadata_are_errors(change, finished, tmp_path):
 
 
 @pytest.mark.parametrize("optional", ["restarts", "config"])
-def test_metadata_added_by_later_versions_may_be_missing(
-    optional, finished, tmp_path):
-  loop = _changed(
-      finished, tmp_path, lambda _, metadata: metadata.pop(optional))
+def test_metadata_added_by_later_versions_may_be_missing(optional, finished, tmp_path):
+  loop = _changed(finished, tmp_path, lambda _, metadata: metadata.pop(optional))
   loop.resume()
   assert loop.step == 120
 
@@ -451,20 +498,23 @@ def _replace_settings(folder, *replacements):
   return run_folder.RunFolder(folder.path)
 
 
-def test_resume_prints_settings_that_differ_from_the_checkpoint(
-    finished, tmp_path, capsys):
+def test_resume_prints_settings_that_differ_from_the_checkpoint(finished, tmp_path, capsys):
   folder = _replace_settings(
-      _copied_folder(finished[1], tmp_path), ("steps: 110", "steps: 130"),
-      ("learning_rate: 0.0003", "learning_rate: 0.1"))
+    _copied_folder(finished[1], tmp_path),
+    ("steps: 110", "steps: 130"),
+    ("learning_rate: 0.0003", "learning_rate: 0.1"),
+  )
   _loop(folder).resume()
   assert capsys.readouterr().err == (
-      "Settings that differ from those of the checkpoint: "
-      "algorithm.learning_rate 0.0003 -> 0.1.\n")
+    "Settings that differ from those of the checkpoint: algorithm.learning_rate 0.0003 -> 0.1.\n"
+  )
 
 
 def test_extension_of_a_run_prints_no_settings(finished, tmp_path, capsys):
   folder = _replace_settings(
-      _copied_folder(finished[1], tmp_path), ("steps: 110", "steps: 130"),
-      ("extended_from: []", "extended_from: [110]"))
+    _copied_folder(finished[1], tmp_path),
+    ("steps: 110", "steps: 130"),
+    ("extended_from: []", "extended_from: [110]"),
+  )
   _loop(folder).resume()
   assert not capsys.readouterr().err

@@ -21,7 +21,8 @@ from agents.ops import random
 from agents.simulation import evaluator, in_graph_batch_env, rollout_to_batch
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
-from tests import command, modes, toy
+from tests import toy
+from tests.support import command, modes
 from tests.training import graph_calls, scored
 
 # Best score of `toy.Target`: five steps with rewards of at most one.
@@ -30,12 +31,21 @@ _BEST = 5.0
 
 def _config(**changes):
   """Returns a config with small networks and 8 x 16 steps per epoch."""
-  return config_lib.Config().override({
-      "env.id": "tests.toy:Target", "num_envs": 8, "eval_episodes": 4,
-      "algorithm.segment_length": 16, "algorithm.minibatch_size": 32,
-      "algorithm.update_epochs": 4, "algorithm.learning_rate": 1e-2,
-      "algorithm.lr_schedule": "constant", "network.policy_layers": [8],
-      "network.value_layers": [8], **changes})
+  return config_lib.Config().override(
+    {
+      "env.id": "tests.toy:Target",
+      "num_envs": 8,
+      "eval_episodes": 4,
+      "algorithm.segment_length": 16,
+      "algorithm.minibatch_size": 32,
+      "algorithm.update_epochs": 4,
+      "algorithm.learning_rate": 1e-2,
+      "algorithm.lr_schedule": "constant",
+      "network.policy_layers": [8],
+      "network.value_layers": [8],
+      **changes,
+    }
+  )
 
 
 def _trainer(workers=None, **changes):
@@ -105,8 +115,7 @@ def fresh():
   trainer.close()
 
 
-@pytest.mark.parametrize("name", [
-    "continuous", pytest.param("discrete", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["continuous", pytest.param("discrete", marks=pytest.mark.slow)])
 def test_training_increases_training_and_evaluation_scores(name, request):
   trained = request.getfixturevalue(name)
   scores = [np.mean(scored.scores(epoch)) for epoch in trained.epochs]
@@ -151,29 +160,37 @@ def test_counters_in_the_state_count_steps(continuous):
 
 
 def test_state_contains_variables_step_counter_and_running_episodes(continuous):
-  names = [name for name in continuous.states[7]
-           if not name.startswith("variable/")]
-  assert sorted(names) == ["clock", *(f"episodes/{name}" for name in (
-      "action", "episode", "length", "observ", "score", "seed"))]
+  names = [name for name in continuous.states[7] if not name.startswith("variable/")]
+  assert sorted(names) == [
+    "clock",
+    *(f"episodes/{name}" for name in ("action", "episode", "length", "observ", "score", "seed")),
+  ]
 
 
 def test_metrics_are_finite_floats(continuous):
   for epoch in continuous.epochs:
-    assert all(type(x) is float and np.isfinite(x)
-               for x in epoch.metrics.values())
+    assert all(type(x) is float and np.isfinite(x) for x in epoch.metrics.values())
   assert set(continuous.epochs[0].seconds) == {
-      "stepping", "crossing", "inference", "exchange", "learning"}
+    "stepping",
+    "crossing",
+    "inference",
+    "exchange",
+    "learning",
+  }
 
 
 @pytest.mark.slow
 def test_progress_sets_the_learning_rate():
   with modes.functions_run_eagerly():
-    trainer = _trainer(**{
-        "algorithm.lr_schedule": "linear", "algorithm.update_epochs": 1,
-        "algorithm.minibatch_size": 128})
+    trainer = _trainer(
+      **{
+        "algorithm.lr_schedule": "linear",
+        "algorithm.update_epochs": 1,
+        "algorithm.minibatch_size": 128,
+      }
+    )
     trainer.start()
-    rates = [trainer.epoch(progress).metrics["learning_rate"]
-             for progress in (0.0, 0.25)]
+    rates = [trainer.epoch(progress).metrics["learning_rate"] for progress in (0.0, 0.25)]
     trainer.close()
   np.testing.assert_allclose(rates, [1e-2, 0.75e-2], rtol=1e-6)
 
@@ -210,8 +227,7 @@ def test_eager_and_compiled_epochs_agree(continuous, fresh):
     fresh.load(continuous.states[2])
     epoch = fresh.epoch(0.5)
   expected = continuous.epochs[2]
-  np.testing.assert_allclose(
-      scored.scores(epoch), scored.scores(expected), rtol=1e-4)
+  np.testing.assert_allclose(scored.scores(epoch), scored.scores(expected), rtol=1e-4)
   assert scored.lengths(epoch) == scored.lengths(expected)
   _assert_close(epoch.metrics, expected.metrics, rtol=2e-3, atol=1e-4)
   _assert_close(fresh.state(), continuous.states[3], rtol=2e-3, atol=1e-4)
@@ -222,12 +238,14 @@ def test_copied_state_does_not_change_while_an_epoch_runs(continuous):
   trainer.load(continuous.states[2])
   copied = trainer.capture()
   ended, reads = threading.Event(), []
+
   def read():
     while True:
       was_last = ended.is_set()
       reads.append(_copy(copied()))
       if was_last:
         return
+
   thread = threading.Thread(target=read)
   thread.start()
   trainer.epoch(0.5)
@@ -255,9 +273,12 @@ def test_other_seeds_initialize_other_weights_and_episodes(continuous):
     trainer.start()
     first = trainer.state()
     trainer.close()
-  for name in ("variable/policy/hidden_0/kernel",
-               "variable/value/hidden_0/kernel", "episodes/seed",
-               "episodes/observ"):
+  for name in (
+    "variable/policy/hidden_0/kernel",
+    "variable/value/hidden_0/kernel",
+    "episodes/seed",
+    "episodes/observ",
+  ):
     assert (first[name] != continuous.states[0][name]).all(), name
 
 
@@ -286,12 +307,10 @@ def test_evaluation_equals_a_loop_over_steps(continuous):
   trainer.load(continuous.states[5])
   scores, lengths = trainer.evaluate(10, _never)
   config = _config()
-  algorithm = build.algorithm(
-      config, toy.Target().observation_space, toy.Target().action_space)
+  algorithm = build.algorithm(config, toy.Target().observation_space, toy.Target().action_space)
   trainer_lib.load_variables(algorithm, continuous.states[5])
   expected = []
-  with batch_env.BatchEnv(
-      [toy.Target] * 4, seed=random.stream(config.seed, "eval")) as batch:
+  with batch_env.BatchEnv([toy.Target] * 4, seed=random.stream(config.seed, "eval")) as batch:
     observ = batch.reset()
     for episode in range(3):
       score = np.zeros(4)
@@ -300,7 +319,7 @@ def test_evaluation_equals_a_loop_over_steps(continuous):
         step = batch.step(action.numpy())
         score, observ = score + step.reward, step.observ
       # Environments 0 and 1 play 3 of the 10 episodes each, all others play 2.
-      expected.extend(score[:4 if episode < 2 else 2])
+      expected.extend(score[: 4 if episode < 2 else 2])
   np.testing.assert_allclose(scores, sorted(expected), rtol=1e-4)
   assert lengths == [5] * 10
 
@@ -308,29 +327,34 @@ def test_evaluation_equals_a_loop_over_steps(continuous):
 def _with_envs(train, evaluate=(toy.Counter,), seed=0):
   """Returns a trainer of the given environments, with segments of 4 steps."""
   train_env, eval_env = (
-      batch_env.BatchEnv(list(constructors), seed=seed)
-      for constructors in (train, evaluate))
-  config = _config(num_envs=len(train), **{
-      "algorithm.segment_length": 4, "algorithm.update_epochs": 1,
-      "algorithm.minibatch_size": 4 * len(train)})
-  algorithm = build.algorithm(
-      config, train_env.observation_space, train_env.action_space)
+    batch_env.BatchEnv(list(constructors), seed=seed) for constructors in (train, evaluate)
+  )
+  config = _config(
+    num_envs=len(train),
+    **{
+      "algorithm.segment_length": 4,
+      "algorithm.update_epochs": 1,
+      "algorithm.minibatch_size": 4 * len(train),
+    },
+  )
+  algorithm = build.algorithm(config, train_env.observation_space, train_env.action_space)
   return trainer_lib.Trainer(
-      algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
-      evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(eval_env),
-                          algorithm, explore=False),
-      rollout_to_batch.segments(len(train), 4))
+    algorithm,
+    in_graph_batch_env.InGraphBatchEnv(train_env),
+    evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(eval_env), algorithm, explore=False),
+    rollout_to_batch.segments(len(train), 4),
+  )
 
 
 def _counter(length):
   return functools.partial(toy.Counter, length)
 
 
-@pytest.mark.parametrize("num_episodes, expected", [
-    (1, [2]), (3, [2, 3, 60]), (5, [2, 2, 3, 3, 60]),
-    (7, [2, 2, 2, 3, 3, 60, 60])])
-def test_each_environment_plays_its_share_of_an_evaluation(
-    num_episodes, expected):
+@pytest.mark.parametrize(
+  "num_episodes, expected",
+  [(1, [2]), (3, [2, 3, 60]), (5, [2, 2, 3, 3, 60]), (7, [2, 2, 2, 3, 3, 60, 60])],
+)
+def test_each_environment_plays_its_share_of_an_evaluation(num_episodes, expected):
   # An episode of 60 steps needs more than one graph call.
   trainer = _with_envs([toy.Counter], map(_counter, (2, 3, 60)))
   scores, lengths = trainer.evaluate(num_episodes, _never)
@@ -361,20 +385,27 @@ def test_episodes_are_in_order_of_time_and_span_epochs():
   # The only reward part is half of the reward.
   for epoch in (first, second):
     assert scored.reward_parts(epoch) == [
-        {"reward_part": score / 2} for score in scored.scores(epoch)]
+      {"reward_part": score / 2} for score in scored.scores(epoch)
+    ]
 
 
-@pytest.mark.parametrize("eager", [
-    True, pytest.param(False, marks=pytest.mark.slow)], ids=["eager", "graph"])
+@pytest.mark.parametrize(
+  "eager", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["eager", "graph"]
+)
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_environment_error_is_raised_and_keeps_the_state_before_the_epoch(
-    eager, num_workers):
+def test_environment_error_is_raised_and_keeps_the_state_before_the_epoch(eager, num_workers):
   workers = pool.WorkerPool(num_workers) if num_workers else None
   try:
     with modes.functions_run_eagerly(eager):
-      trainer = _trainer(workers, **{
-          "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
-          "algorithm.update_epochs": 1, "on_env_error": "raise"})
+      trainer = _trainer(
+        workers,
+        **{
+          "env.id": "tests.toy:Faulty",
+          "env.kwargs": {"fault": "raise"},
+          "algorithm.update_epochs": 1,
+          "on_env_error": "raise",
+        },
+      )
       trainer.start()
       before = _copy(trainer.state())
       with pytest.raises(ValueError, match="^faulty step$") as caught:
@@ -395,8 +426,7 @@ def test_loading_variables_of_another_model_names_the_variables(continuous):
   state = continuous.states[5]
   space = toy.Target().observation_space, toy.Target().action_space
   other = build.algorithm(_config(**{"network.policy_layers": [9]}), *space)
-  before = {name: np.array(variable)
-            for name, variable in other.variables().items()}
+  before = {name: np.array(variable) for name, variable in other.variables().items()}
   with pytest.raises(ValueError, match="of another model") as caught:
     trainer_lib.load_variables(other, state)
   assert "'policy/hidden_0/kernel'" in str(caught.value)
@@ -406,8 +436,7 @@ def test_loading_variables_of_another_model_names_the_variables(continuous):
 
 
 def test_loading_names_missing_and_unknown_variables(continuous):
-  algorithm = build.algorithm(
-      _config(), toy.Target().observation_space, toy.Target().action_space)
+  algorithm = build.algorithm(_config(), toy.Target().observation_space, toy.Target().action_space)
   state = dict(continuous.states[5])
   state["variable/surplus"] = state.pop("variable/policy/log_std")
   with pytest.raises(ValueError, match="'policy/log_std', 'surplus'"):
@@ -453,12 +482,17 @@ trainer.close()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"),
-                    reason="Cannot restrict a process to one core.")
+@pytest.mark.skipif(
+  not hasattr(os, "sched_setaffinity"), reason="Cannot restrict a process to one core."
+)
 def test_seconds_of_an_epoch_add_up_on_one_core():
   output = subprocess.run(
-      [sys.executable, "-c", _SECONDS], cwd=command.ROOT, check=True, text=True,
-      stdout=subprocess.PIPE).stdout
+    [sys.executable, "-c", _SECONDS],
+    cwd=command.ROOT,
+    check=True,
+    text=True,
+    stdout=subprocess.PIPE,
+  ).stdout
   seconds = json.loads(output.splitlines()[-1])
   total = seconds.pop("all")
   assert seconds.pop("exchange") == 0  # Positive only with several machines.

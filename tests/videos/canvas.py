@@ -24,8 +24,7 @@ class Canvas(gymnasium.Env):
   action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
   metadata = {"render_modes": ["rgb_array"], "render_fps": 12}
 
-  def __init__(self, length=20, render_mode=None, render_fault="",
-               reward_noise=0.0):
+  def __init__(self, length=20, render_mode=None, render_fault="", reward_noise=0.0):
     self.render_mode = render_mode
     self._length = length
     self._render_fault = render_fault
@@ -41,8 +40,7 @@ class Canvas(gymnasium.Env):
     reward = float(action[0])
     if self._reward_noise:
       reward += np.random.default_rng().random()  # The seed is random.
-    return (np.zeros(1, np.float32), reward, False,
-            self._steps == self._length, {})
+    return (np.zeros(1, np.float32), reward, False, self._steps == self._length, {})
 
   def render(self):
     if self._render_fault == "error":
@@ -58,8 +56,8 @@ class Canvas(gymnasium.Env):
 def episode(*actions: float, seed: int = 3) -> episode_data.Episode:
   """Returns an episode with the given actions, whose sum is the score."""
   return episode_data.Episode(
-      seed, np.array(actions, np.float32)[:, None],
-      float(np.sum(np.array(actions, np.float32))), {})
+    seed, np.array(actions, np.float32)[:, None], float(np.sum(np.array(actions, np.float32))), {}
+  )
 
 
 def brightness(frame: np.ndarray) -> float:

@@ -9,6 +9,5 @@ def decode(path):
   reader = imageio_ffmpeg.read_frames(str(path))
   meta = next(reader)
   width, height = meta["size"]
-  frames = [np.frombuffer(frame, np.uint8).reshape(height, width, 3)
-            for frame in reader]
+  frames = [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]
   return np.array(frames), meta

@@ -19,11 +19,13 @@ def _resident_bytes() -> int:
 def test_memory_does_not_grow_with_the_length(tmp_path):
   video = video_lib.Video(str(tmp_path / "a.mp4"), ())
   sizes = {}
+
   def frames():
     for index in range(2_000):  # 350 MB.
       if index in (200, 1_999):
         sizes[index] = _resident_bytes()
       yield np.full((240, 240, 3), index % 200, np.uint8)
+
   encode.encode(video, frames(), 30)
   assert sizes[1_999] - sizes[200] < 40e6
   decoded, _ = decoding.decode(video.path)
@@ -32,9 +34,11 @@ def test_memory_does_not_grow_with_the_length(tmp_path):
 
 def test_failed_rendering_leaves_no_file(tmp_path):
   video = video_lib.Video(str(tmp_path / "a.mp4"), ())
+
   def frames():
     yield np.zeros((16, 16, 3), np.uint8)
     raise ValueError("No more.")
+
   with pytest.raises(ValueError, match="No more."):
     encode.encode(video, frames(), 30)
   assert not os.listdir(tmp_path)

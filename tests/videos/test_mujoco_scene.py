@@ -13,15 +13,16 @@ from agents.videos import mujoco_scene
 from tests.videos import gl_support
 
 
-@pytest.mark.parametrize("name, infinite", [
-    ("HalfCheetah-v5", True), ("Humanoid-v5", True), ("Reacher-v5", False),
-    ("Pusher-v5", False)])
+@pytest.mark.parametrize(
+  "name, infinite",
+  [("HalfCheetah-v5", True), ("Humanoid-v5", True), ("Reacher-v5", False), ("Pusher-v5", False)],
+)
 def test_grounds_become_infinite_and_tables_do_not(name, infinite):
   original, changed = [
-      gymnasium.make(name, render_mode="rgb_array").unwrapped.model
-      for _ in range(2)]
+    gymnasium.make(name, render_mode="rgb_array").unwrapped.model for _ in range(2)
+  ]
   mujoco_scene.extend_grounds(changed)
-  plane, = np.flatnonzero(original.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+  (plane,) = np.flatnonzero(original.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
   width = original.geom_size[plane, :2]
   assert (changed.geom_size[plane, :2] == (0 if infinite else width)).all()
   others = np.arange(original.ngeom) != plane
@@ -56,11 +57,12 @@ np.save("frames.npy", [render(0, False), render(0, True), render(200, True)])
 @pytest.mark.skipif(not gl_support.egl_works(), reason="EGL is not available.")
 def test_ground_looks_the_same_200_meters_away(tmp_path):
   environ = {**os.environ, "MUJOCO_GL": "egl", "PYTHONPATH": os.getcwd()}
-  subprocess.run([sys.executable, "-c", _RENDER], cwd=tmp_path, env=environ,
-                 check=True)
+  subprocess.run([sys.executable, "-c", _RENDER], cwd=tmp_path, env=environ, check=True)
   original, near, far = np.load(tmp_path / "frames.npy").astype(int)
+
   # Compares numbers of edges, because the phase of the pattern may differ.
   def edges(frame):
     return (np.abs(np.diff(frame[180:].mean(-1))) > 90).mean()
+
   assert edges(near) == pytest.approx(edges(original), rel=0.2)
   assert edges(far) == pytest.approx(edges(original), rel=0.2)

@@ -15,8 +15,7 @@ _MAKE = functools.partial(canvas.Canvas, render_mode="rgb_array")
 
 
 def _tiles(*lengths):
-  return tuple(video_lib.Tile(canvas.episode(*[0.5] * length))
-               for length in lengths)
+  return tuple(video_lib.Tile(canvas.episode(*[0.5] * length)) for length in lengths)
 
 
 def _record(videos, make=_MAKE, num_workers=1):
@@ -25,12 +24,13 @@ def _record(videos, make=_MAKE, num_workers=1):
   return render_pool.record(job, 12, {})
 
 
-@pytest.mark.parametrize("num_workers", [
-    pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("num_workers", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
-  videos = [video_lib.Video(str(tmp_path / "long.mp4"), _tiles(11)),
-            video_lib.Video(str(tmp_path / "short.mp4"), _tiles(2)),
-            video_lib.Video(str(tmp_path / "grid.mp4"), _tiles(3, 5, 1))]
+  videos = [
+    video_lib.Video(str(tmp_path / "long.mp4"), _tiles(11)),
+    video_lib.Video(str(tmp_path / "short.mp4"), _tiles(2)),
+    video_lib.Video(str(tmp_path / "grid.mp4"), _tiles(3, 5, 1)),
+  ]
   written = list(_record(videos, num_workers=num_workers))
   assert written == [(video, "") for video in videos]
   for video in videos[:2]:
@@ -38,27 +38,29 @@ def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
     assert meta["fps"] == 12 and meta["codec"].startswith("h264")
     assert frames.shape == (video.num_frames, 64, 96, 3)
     np.testing.assert_allclose(
-        [canvas.brightness(frame) for frame in frames],
-        10 * np.arange(1, video.num_frames + 1), atol=4)
+      [canvas.brightness(frame) for frame in frames],
+      10 * np.arange(1, video.num_frames + 1),
+      atol=4,
+    )
   frames, _ = decoding.decode(videos[2].path)
   assert frames.shape == (5, 128, 192, 3)
   for column, length in ((0, 3), (1, 5)):  # A last frame stays to the end.
     np.testing.assert_allclose(
-        [frame[48:64, 96 * column + 8:96 * column + 88].mean()
-         for frame in frames],
-        10 * np.minimum(np.arange(1, 6), length), atol=4)
+      [frame[48:64, 96 * column + 8 : 96 * column + 88].mean() for frame in frames],
+      10 * np.minimum(np.arange(1, 6), length),
+      atol=4,
+    )
   assert sorted(os.listdir(tmp_path)) == ["grid.mp4", "long.mp4", "short.mp4"]
 
 
 def test_nondeterministic_environment_is_reported(tmp_path):
   video = video_lib.Video(str(tmp_path / "a.mp4"), _tiles(4))
-  (_, problem), = _record([video], functools.partial(_MAKE, reward_noise=1.0))
+  ((_, problem),) = _record([video], functools.partial(_MAKE, reward_noise=1.0))
   assert "is not deterministic: the replay of episode 0, seed 3" in problem
 
 
 def test_find_gl_backend_raises_the_error_of_render():
-  with pytest.raises(
-      render_pool.RenderingFailed, match="No paint left.") as caught:
+  with pytest.raises(render_pool.RenderingFailed, match="No paint left.") as caught:
     render_pool.find_gl_backend(functools.partial(_MAKE, render_fault="error"))
   assert "apt-get" not in str(caught.value)
 
@@ -67,10 +69,15 @@ def test_find_gl_backend_raises_the_error_of_render():
 def test_error_names_packages_if_opengl_is_missing(monkeypatch):
   def make():
     raise ImportError(f"No {os.environ['MUJOCO_GL']} here for MuJoCo.")
+
   with pytest.raises(render_pool.RenderingFailed) as caught:
     render_pool.find_gl_backend(make)
-  for part in ("No egl here", "No osmesa here", "apt-get install libegl1",
-               "apt-get install libosmesa6"):
+  for part in (
+    "No egl here",
+    "No osmesa here",
+    "apt-get install libegl1",
+    "apt-get install libosmesa6",
+  ):
     assert part in str(caught.value)
   monkeypatch.setenv("MUJOCO_GL", "osmesa")
   with pytest.raises(render_pool.RenderingFailed) as caught:
@@ -84,6 +91,7 @@ def test_failing_step_leaves_no_partial_file(tmp_path):
       if self._steps == 3:
         raise ValueError("Broken leg.")
       return super().step(action)
+
   video = video_lib.Video(str(tmp_path / "a.mp4"), _tiles(9))
   make = functools.partial(Fails, render_mode="rgb_array")
   with pytest.raises(render_pool.RenderingFailed, match="Broken leg."):
@@ -92,8 +100,7 @@ def test_failing_step_leaves_no_partial_file(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "num_crashes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_crashes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_two_crashes_of_native_code_are_retried(num_crashes, tmp_path):
   class Crashes(canvas.Canvas):
     def render(self):
@@ -102,16 +109,14 @@ def test_two_crashes_of_native_code_are_retried(num_crashes, tmp_path):
         (tmp_path / "crashes" / str(count)).touch()
         signal.raise_signal(signal.SIGSEGV)
       return super().render()
+
   (tmp_path / "crashes").mkdir()
-  videos = [video_lib.Video(str(tmp_path / f"{length}.mp4"), _tiles(length))
-            for length in (1, 5)]
-  written = _record(
-      videos, functools.partial(Crashes, render_mode="rgb_array"))
+  videos = [video_lib.Video(str(tmp_path / f"{length}.mp4"), _tiles(length)) for length in (1, 5)]
+  written = _record(videos, functools.partial(Crashes, render_mode="rgb_array"))
   assert next(written) == (videos[0], "")
   if num_crashes == 2:
     assert list(written) == [(videos[1], "")]
     assert decoding.decode(videos[1].path)[0].shape == (5, 64, 96, 3)
   else:
-    with pytest.raises(
-        render_pool.RenderingFailed, match="(?s)fault.*in render"):
+    with pytest.raises(render_pool.RenderingFailed, match="(?s)fault.*in render"):
       next(written)

@@ -33,8 +33,7 @@ class SB3InfoWrapper(gymnasium.Wrapper):
     return *result, {"info": [info]}
 
   def _is_wrapped(self, wrapper_class: type[gymnasium.Wrapper]) -> bool:
-    return any(isinstance(wrapper, wrapper_class)
-               for wrapper in wrappers.chain(self.env))
+    return any(isinstance(wrapper, wrapper_class) for wrapper in wrappers.chain(self.env))
 
 
 def wrap(constructor: base.Constructor) -> Callable[[], SB3InfoWrapper]:

@@ -27,13 +27,17 @@ class SB3VecEnv(base_vec_env.VecEnv):
     workers: See `vector_env.VectorEnv`.
   """
 
-  def __init__(self, constructors: Sequence[base.Constructor],
-               workers: pool.WorkerPool | int | None = None) -> None:
+  def __init__(
+    self, constructors: Sequence[base.Constructor], workers: pool.WorkerPool | int | None = None
+  ) -> None:
     self._envs = vector_env.VectorEnv(
-        [sb3_info_wrapper.wrap(constructor) for constructor in constructors],
-        workers, vector.AutoresetMode.SAME_STEP)
-    super().__init__(len(constructors), self._envs.single_observation_space,
-                     self._envs.single_action_space)
+      [sb3_info_wrapper.wrap(constructor) for constructor in constructors],
+      workers,
+      vector.AutoresetMode.SAME_STEP,
+    )
+    super().__init__(
+      len(constructors), self._envs.single_observation_space, self._envs.single_action_space
+    )
 
   def reset(self) -> base_vec_env.VecEnvObs:
     """Begins an episode in every environment.
@@ -46,10 +50,11 @@ class SB3VecEnv(base_vec_env.VecEnv):
     """
     options = self._options[0]
     if any(other != options for other in self._options):
-      raise ValueError("All environments must have the same options: call "
-                       "`set_options` with one dict.")
+      raise ValueError(
+        "All environments must have the same options: call `set_options` with one dict."
+      )
     observ, infos = self._envs.reset(seed=self._seeds, options=options or None)
-    self.reset_infos = [info for info, in infos["info"]]
+    self.reset_infos = [info for (info,) in infos["info"]]
     self._reset_seeds()
     self._reset_options()
     return observ
@@ -71,12 +76,11 @@ class SB3VecEnv(base_vec_env.VecEnv):
     """
     observ, reward, terminated, truncated, infos = self._envs.step_wait()
     done = terminated | truncated
-    step_infos = [info for info, in infos["info"]]
+    step_infos = [info for (info,) in infos["info"]]
     for index in np.flatnonzero(done).tolist():
       self.reset_infos[index] = step_infos[index]
-      final_info, = infos["final_info"]["info"][index]
-      step_infos[index] = {
-          **final_info, "terminal_observation": infos["final_obs"][index]}
+      (final_info,) = infos["final_info"]["info"][index]
+      step_infos[index] = {**final_info, "terminal_observation": infos["final_obs"][index]}
     for index, info in enumerate(step_infos):
       info["TimeLimit.truncated"] = bool(truncated[index] & ~terminated[index])
     return observ, reward.astype(np.float32), done, step_infos
@@ -85,8 +89,7 @@ class SB3VecEnv(base_vec_env.VecEnv):
     """Closes all environments, and ends processes that this object started."""
     self._envs.close()
 
-  def get_attr(self, attr_name: str,
-               indices: base_vec_env.VecEnvIndices = None) -> list[Any]:
+  def get_attr(self, attr_name: str, indices: base_vec_env.VecEnvIndices = None) -> list[Any]:
     """Returns an attribute of selected environments or of their wrappers.
 
     Args:
@@ -95,8 +98,9 @@ class SB3VecEnv(base_vec_env.VecEnv):
     """
     return self.env_method(attr_name, indices=indices)
 
-  def set_attr(self, attr_name: str, value: Any,
-               indices: base_vec_env.VecEnvIndices = None) -> None:
+  def set_attr(
+    self, attr_name: str, value: Any, indices: base_vec_env.VecEnvIndices = None
+  ) -> None:
     """Sets an attribute where a wrapper or the environment already has it.
 
     Args:
@@ -106,9 +110,13 @@ class SB3VecEnv(base_vec_env.VecEnv):
     """
     self.env_method("set_wrapper_attr", attr_name, value, indices=indices)
 
-  def env_method(self, method_name: str, *method_args: Any,
-                 indices: base_vec_env.VecEnvIndices = None,
-                 **method_kwargs: Any) -> list[Any]:
+  def env_method(
+    self,
+    method_name: str,
+    *method_args: Any,
+    indices: base_vec_env.VecEnvIndices = None,
+    **method_kwargs: Any,
+  ) -> list[Any]:
     """Calls a method of selected environments.
 
     Args:
@@ -122,12 +130,18 @@ class SB3VecEnv(base_vec_env.VecEnv):
     """
     order = list(self._get_indices(indices))
     selected = [index in order for index in range(self.num_envs)]
-    results = dict(zip(sorted(set(order)), self._envs.block.call(
-        method_name, method_args, method_kwargs, selected), strict=True))
+    results = dict(
+      zip(
+        sorted(set(order)),
+        self._envs.block.call(method_name, method_args, method_kwargs, selected),
+        strict=True,
+      )
+    )
     return [results[index] for index in order]
 
-  def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper],
-                     indices: base_vec_env.VecEnvIndices = None) -> list[bool]:
+  def env_is_wrapped(
+    self, wrapper_class: type[gymnasium.Wrapper], indices: base_vec_env.VecEnvIndices = None
+  ) -> list[bool]:
     """Returns whether each selected environment has a wrapper.
 
     Args:

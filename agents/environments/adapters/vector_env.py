@@ -47,9 +47,11 @@ class VectorEnv(vector.VectorEnv):
   """
 
   def __init__(
-      self, constructors: Sequence[base.Constructor],
-      workers: pool.WorkerPool | int | None = None,
-      autoreset_mode: vector.AutoresetMode = vector.AutoresetMode.NEXT_STEP) -> None:
+    self,
+    constructors: Sequence[base.Constructor],
+    workers: pool.WorkerPool | int | None = None,
+    autoreset_mode: vector.AutoresetMode = vector.AutoresetMode.NEXT_STEP,
+  ) -> None:
     if not constructors:
       raise ValueError("A vector needs at least one environment.")
     self.num_envs = len(constructors)
@@ -61,7 +63,8 @@ class VectorEnv(vector.VectorEnv):
       spaces = env.observation_space, env.action_space
     self.single_observation_space, self.single_action_space = spaces
     self.observation_space, self.action_space = (
-        utils.batch_space(space, self.num_envs) for space in spaces)
+      utils.batch_space(space, self.num_envs) for space in spaces
+    )
     layout = autoreset_block.vector_layout(self.num_envs, *spaces)
     with contextlib.ExitStack() as stack:
       descriptor = shared_memory.create(layout.num_bytes)
@@ -69,25 +72,30 @@ class VectorEnv(vector.VectorEnv):
       self._arrays = layout.views(shared_memory.attach(os.dup(descriptor)))
       workers = pool.num_cores() if workers is None else workers
       if isinstance(workers, int) and workers:
-        workers = stack.enter_context(
-            pool.WorkerPool(min(self.num_envs, workers)))
+        workers = stack.enter_context(pool.WorkerPool(min(self.num_envs, workers)))
       self._block: Block
       if isinstance(workers, pool.WorkerPool):
         self._block = workers.open(
-            autoreset_block.AutoresetBlock, constructors, 0, spaces,
-            descriptor, None, self.autoreset_mode)
+          autoreset_block.AutoresetBlock,
+          constructors,
+          0,
+          spaces,
+          descriptor,
+          None,
+          self.autoreset_mode,
+        )
       else:
         self._block = autoreset_block.AutoresetBlock(
-            constructors, 0, spaces, self._arrays, self.autoreset_mode)
+          constructors, 0, spaces, self._arrays, self.autoreset_mode
+        )
       stack.callback(self._block.close)
       # Closes the environments also when the object is deleted or Python exits.
       self._finalizer = weakref.finalize(self, stack.pop_all().close)
-    self._observs = autoreset_block.nested(
-        "observ", spaces[0], self._arrays)
+    self._observs = autoreset_block.nested("observ", spaces[0], self._arrays)
 
-  def reset(self, *, seed: int | Sequence[int | None] | None = None,
-            options: dict[str, Any] | None = None
-            ) -> tuple[Any, dict[str, Any]]:
+  def reset(
+    self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+  ) -> tuple[Any, dict[str, Any]]:
     """Begins new episodes.
 
     Args:
@@ -111,15 +119,21 @@ class VectorEnv(vector.VectorEnv):
     self._check_length("seed", seeds)
     options = options and dict(options)
     mask = (options or {}).pop("reset_mask", np.ones(self.num_envs, np.bool_))
-    if (not isinstance(mask, np.ndarray) or mask.dtype != np.bool_
-        or mask.shape != (self.num_envs,) or not mask.any()):
+    if (
+      not isinstance(mask, np.ndarray)
+      or mask.dtype != np.bool_
+      or mask.shape != (self.num_envs,)
+      or not mask.any()
+    ):
       raise ValueError(
-          "`options['reset_mask']` must be an array of type bool and shape "
-          f"({self.num_envs},) with a true element. Received: {mask!r}.")
-    arguments = [{"seed": seed, "options": options} if selected else None
-                 for seed, selected in zip(seeds, mask, strict=True)]
-    infos = infos_lib.batch(
-        self.block.reset(arguments), self.num_envs, self._add_info)
+        "`options['reset_mask']` must be an array of type bool and shape "
+        f"({self.num_envs},) with a true element. Received: {mask!r}."
+      )
+    arguments = [
+      {"seed": seed, "options": options} if selected else None
+      for seed, selected in zip(seeds, mask, strict=True)
+    ]
+    infos = infos_lib.batch(self.block.reset(arguments), self.num_envs, self._add_info)
     return copy.deepcopy(self._observs), infos
 
   def step(self, actions: Any) -> StepResult:
@@ -154,10 +168,10 @@ class VectorEnv(vector.VectorEnv):
 
   def step_wait(self) -> StepResult:
     """Waits for the step that `step_async` began and returns its results."""
-    infos = infos_lib.batch(
-        [*self.block.step_wait().values()], self.num_envs, self._add_info)
-    reward, terminated, truncated = (self._arrays[name].copy() for name in (
-        "reward", "terminated", "truncated"))
+    infos = infos_lib.batch([*self.block.step_wait().values()], self.num_envs, self._add_info)
+    reward, terminated, truncated = (
+      self._arrays[name].copy() for name in ("reward", "terminated", "truncated")
+    )
     return copy.deepcopy(self._observs), reward, terminated, truncated, infos
 
   def render(self) -> tuple[Any, ...]:
@@ -224,12 +238,12 @@ class VectorEnv(vector.VectorEnv):
       ClosedEnvironmentError: If the environments are closed.
     """
     if not self._finalizer.alive:
-      raise gymnasium.error.ClosedEnvironmentError(
-          "The environments are closed.")
+      raise gymnasium.error.ClosedEnvironmentError("The environments are closed.")
     return self._block
 
   def _check_length(self, name: str, values: Sequence[Any]) -> None:
     if len(values) != self.num_envs:
       raise ValueError(
-          f"`{name}` must contain {self.num_envs} elements, one per "
-          f"environment. Received: {len(values)}.")
+        f"`{name}` must contain {self.num_envs} elements, one per "
+        f"environment. Received: {len(values)}."
+      )

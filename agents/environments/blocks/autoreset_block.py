@@ -20,8 +20,9 @@ from agents.environments.data import buffer_layout
 from agents.environments.data import infos as infos_lib
 
 
-def vector_layout(size: int, observation: gymnasium.Space,
-                  action: gymnasium.Space) -> buffer_layout.Layout:
+def vector_layout(
+  size: int, observation: gymnasium.Space, action: gymnasium.Space
+) -> buffer_layout.Layout:
   """Returns the layout of the arrays of a vector environment.
 
   Args:
@@ -32,18 +33,21 @@ def vector_layout(size: int, observation: gymnasium.Space,
   Raises:
     TypeError: If a space is not supported; see `agents.spaces`.
   """
-  return buffer_layout.Layout([
-      *((f"{name}/{index}", leaf.space.dtype, leaf.shape)
+  return buffer_layout.Layout(
+    [
+      *(
+        (f"{name}/{index}", leaf.space.dtype, leaf.shape)
         for name, space in (("action", action), ("observ", observation))
-        for index, leaf in enumerate(spaces_lib.leaves(
-            utils.batch_space(space, size)))),
+        for index, leaf in enumerate(spaces_lib.leaves(utils.batch_space(space, size)))
+      ),
       ("reward", np.float64, (size,)),
       ("terminated", np.bool_, (size,)),
-      ("truncated", np.bool_, (size,))])
+      ("truncated", np.bool_, (size,)),
+    ]
+  )
 
 
-def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
-           ) -> Any:
+def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]) -> Any:
   """Returns the arrays of a space, nested like Gymnasium's batched values.
 
   Args:
@@ -53,8 +57,7 @@ def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
   """
   parts = iter([arrays[key] for key in arrays if key.startswith(f"{name}/")])
   # `vector_layout` lists the arrays in the order of `batch_space`, too.
-  return utils.create_empty_array(
-      utils.batch_space(space), fn=lambda *_, **__: next(parts))
+  return utils.create_empty_array(utils.batch_space(space), fn=lambda *_, **__: next(parts))
 
 
 class AutoresetBlock(base.BlockBase):
@@ -70,9 +73,14 @@ class AutoresetBlock(base.BlockBase):
 
   layout = staticmethod(vector_layout)
 
-  def __init__(self, constructors: Sequence[base.Constructor], first: int,
-               spaces: tuple[gymnasium.Space, gymnasium.Space],
-               arrays: dict[str, np.ndarray], mode: vector.AutoresetMode) -> None:
+  def __init__(
+    self,
+    constructors: Sequence[base.Constructor],
+    first: int,
+    spaces: tuple[gymnasium.Space, gymnasium.Space],
+    arrays: dict[str, np.ndarray],
+    mode: vector.AutoresetMode,
+  ) -> None:
     self._arrays = arrays
     self._mode = mode
     self._observ_arrays = nested("observ", spaces[0], arrays)
@@ -81,8 +89,7 @@ class AutoresetBlock(base.BlockBase):
     self._observs: list[Any] = [None] * len(constructors)
     super().__init__(constructors, first, spaces)
 
-  def reset(self, arguments: Sequence[dict[str, Any] | None]
-            ) -> list[infos_lib.Columns]:
+  def reset(self, arguments: Sequence[dict[str, Any] | None]) -> list[infos_lib.Columns]:
     """Begins episodes of some environments.
 
     Args:
@@ -92,8 +99,11 @@ class AutoresetBlock(base.BlockBase):
     Returns:
       The infos of this block, as the only element of a list.
     """
-    infos = {self._first + offset: self._begin(offset, **kwargs)
-             for offset, kwargs in enumerate(arguments) if kwargs is not None}
+    infos = {
+      self._first + offset: self._begin(offset, **kwargs)
+      for offset, kwargs in enumerate(arguments)
+      if kwargs is not None
+    }
     self._write_observs()
     return [infos_lib.gather(infos)]
 
@@ -108,9 +118,11 @@ class AutoresetBlock(base.BlockBase):
       RuntimeError: If an episode has ended and autoreset is disabled.
     """
     actions = utils.iterate(  # Copies, as environments may keep actions.
-        self._actions_space, copy.deepcopy(self._action_arrays))
-    infos = {self._first + offset: self._step(offset, action)
-             for offset, action in enumerate(actions)}
+      self._actions_space, copy.deepcopy(self._action_arrays)
+    )
+    infos = {
+      self._first + offset: self._step(offset, action) for offset, action in enumerate(actions)
+    }
     self._write_observs()
     columns = infos_lib.gather(infos)
     return {self._first: columns} if columns else {}
@@ -120,8 +132,7 @@ class AutoresetBlock(base.BlockBase):
 
   step_wait = step
 
-  def call(self, name: str, args: tuple, kwargs: dict,
-           selected: Sequence[bool]) -> list[Any]:
+  def call(self, name: str, args: tuple, kwargs: dict, selected: Sequence[bool]) -> list[Any]:
     """Calls a method of selected environments, or returns an attribute.
 
     Args:
@@ -133,32 +144,38 @@ class AutoresetBlock(base.BlockBase):
     Returns:
       Result of each selected environment.
     """
+
     def call(_: int, env: gymnasium.Env) -> Any:
       value = env.get_wrapper_attr(name)
       return value(*args, **kwargs) if callable(value) else value
+
     return self._access(selected, f"{name}()", call)
 
   def _step(self, offset: int, action: Any) -> dict[str, Any]:
     """Steps an environment or begins its next episode; returns the info."""
     arrays, same_step = self._arrays, vector.AutoresetMode.SAME_STEP
-    if self._mode != same_step and (
-        arrays["terminated"][offset] or arrays["truncated"][offset]):
+    if self._mode != same_step and (arrays["terminated"][offset] or arrays["truncated"][offset]):
       if self._mode == vector.AutoresetMode.DISABLED:
         raise RuntimeError(
-            f"The episode of environment {self._first + offset} has ended. "
-            "Begin the next episode with reset(options={'reset_mask': ...}).")
+          f"The episode of environment {self._first + offset} has ended. "
+          "Begin the next episode with reset(options={'reset_mask': ...})."
+        )
       arrays["reward"][offset] = 0
       return self._begin(offset)
     self._lengths[offset] += 1
     try:  # The context manager `_explained` would slow down every step.
-      (self._observs[offset], arrays["reward"][offset], terminated, truncated,
-       info) = self._envs[offset].step(action)
+      (self._observs[offset], arrays["reward"][offset], terminated, truncated, info) = self._envs[
+        offset
+      ].step(action)
     except BaseException as error:
       self._fail(error, offset, "step()")
     if (terminated or truncated) and self._mode == same_step:
       # Copies, because environments may reuse the array and the dict.
-      info = {"final_obs": copy.deepcopy(self._observs[offset]),
-              "final_info": dict(info), **self._begin(offset)}
+      info = {
+        "final_obs": copy.deepcopy(self._observs[offset]),
+        "final_info": dict(info),
+        **self._begin(offset),
+      }
     arrays["terminated"][offset] = terminated
     arrays["truncated"][offset] = truncated
     return info

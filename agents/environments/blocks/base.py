@@ -24,8 +24,7 @@ class EnvironmentFailure(errors.EnvironmentsError):
     seed: Seed of the environment's running episode, if known.
   """
 
-  def __init__(self, message: str, environment: int | None = None,
-               seed: int | None = None) -> None:
+  def __init__(self, message: str, environment: int | None = None, seed: int | None = None) -> None:
     super().__init__(message)
     self.environment = environment
     self.seed = seed
@@ -66,8 +65,12 @@ class BlockBase:
   # is alive.
   heartbeat: Callable[[], None] | None = None
 
-  def __init__(self, constructors: Sequence[Constructor], first: int,
-               spaces: tuple[gymnasium.Space, gymnasium.Space]) -> None:
+  def __init__(
+    self,
+    constructors: Sequence[Constructor],
+    first: int,
+    spaces: tuple[gymnasium.Space, gymnasium.Space],
+  ) -> None:
     self._constructors = constructors
     self._first = first
     self._spaces = spaces
@@ -84,8 +87,7 @@ class BlockBase:
           self.heartbeat()
       stack.pop_all()
 
-  def call(self, name: str, args: tuple, kwargs: dict,
-           selected: Sequence[bool]) -> list[Any]:
+  def call(self, name: str, args: tuple, kwargs: dict, selected: Sequence[bool]) -> list[Any]:
     """Calls a method of every selected environment.
 
     Args:
@@ -98,8 +100,8 @@ class BlockBase:
       The results of the selected environments.
     """
     return self._access(
-        selected, f"{name}()",
-        lambda _, env: env.get_wrapper_attr(name)(*args, **kwargs))
+      selected, f"{name}()", lambda _, env: env.get_wrapper_attr(name)(*args, **kwargs)
+    )
 
   def get(self, name: str, selected: Sequence[bool]) -> list[Any]:
     """Returns an attribute of every selected environment.
@@ -111,8 +113,7 @@ class BlockBase:
     Returns:
       The values of the selected environments.
     """
-    return self._access(selected, f"attribute '{name}'",
-                        lambda _, env: env.get_wrapper_attr(name))
+    return self._access(selected, f"attribute '{name}'", lambda _, env: env.get_wrapper_attr(name))
 
   def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]) -> None:
     """Sets an attribute of every selected environment.
@@ -123,8 +124,10 @@ class BlockBase:
       selected: For each environment of the block, whether it is selected.
     """
     self._access(
-        selected, f"attribute '{name}'",
-        lambda offset, env: env.set_wrapper_attr(name, values[offset]))
+      selected,
+      f"attribute '{name}'",
+      lambda offset, env: env.set_wrapper_attr(name, values[offset]),
+    )
 
   def close(self) -> None:
     """Closes every environment, even if one of them raises."""
@@ -134,8 +137,9 @@ class BlockBase:
         stack.enter_context(self._explained(offset, "close()"))
         stack.callback(env.close)
 
-  def _access(self, selected: Sequence[bool], where: str,
-              access: Callable[[int, gymnasium.Env], Any]) -> list[Any]:
+  def _access(
+    self, selected: Sequence[bool], where: str, access: Callable[[int, gymnasium.Env], Any]
+  ) -> list[Any]:
     """Returns `access(offset, env)` of each selected environment."""
     results = []
     for offset in np.flatnonzero(selected).tolist():
@@ -145,20 +149,20 @@ class BlockBase:
 
   def _build(self, offset: int) -> None:
     """Builds an environment, after closing an earlier one at this offset."""
-    for failed in self._envs[offset:offset + 1]:
+    for failed in self._envs[offset : offset + 1]:
       with contextlib.suppress(Exception):
         failed.close()
     with self._explained(offset, "its constructor"):
       env = self._constructors[offset]()
-      self._envs[offset:offset + 1] = [env]
-      self._names[offset] = (
-          env.spec.id if env.spec else type(env.unwrapped).__name__)
+      self._envs[offset : offset + 1] = [env]
+      self._names[offset] = env.spec.id if env.spec else type(env.unwrapped).__name__
       if (env.observation_space, env.action_space) != self._spaces:
         raise ValueError(
-            f"The environment has the spaces {env.observation_space} and "
-            f"{env.action_space}, but environment 0 has {self._spaces[0]} and "
-            f"{self._spaces[1]}. All environments of a batch must have equal "
-            "spaces.")
+          f"The environment has the spaces {env.observation_space} and "
+          f"{env.action_space}, but environment 0 has {self._spaces[0]} and "
+          f"{self._spaces[1]}. All environments of a batch must have equal "
+          "spaces."
+        )
 
   @contextlib.contextmanager
   def _explained(self, offset: int, where: str) -> Iterator[None]:
@@ -178,12 +182,16 @@ class BlockBase:
       raise error from failure
     raise failure
 
-  def _failure(self, error: BaseException, offset: int, where: str
-               ) -> EnvironmentFailure:
-    episode = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
-               "its episode") if self._seeds[offset] is not None else ""
+  def _failure(self, error: BaseException, offset: int, where: str) -> EnvironmentFailure:
+    episode = (
+      (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of its episode")
+      if self._seeds[offset] is not None
+      else ""
+    )
     index = self._first + offset
     return EnvironmentFailure(
-        f"Environment {index} ('{self._names[offset]}'{episode}) failed in "
-        f"{where}:\n\n{''.join(traceback.format_exception(error))}",
-        index, self._seeds[offset])
+      f"Environment {index} ('{self._names[offset]}'{episode}) failed in "
+      f"{where}:\n\n{''.join(traceback.format_exception(error))}",
+      index,
+      self._seeds[offset],
+    )

@@ -89,8 +89,9 @@ class Backend:
   def _unsupported(self, *_: Any) -> Any:
     """Raises an error; subclasses may implement methods of `GymnasiumBlock`."""
     raise NotImplementedError(
-        f"{type(self).__name__} steps all environments as one object, so it "
-        "cannot rebuild or end episodes, or access single environments.")
+      f"{type(self).__name__} steps all environments as one object, so it "
+      "cannot rebuild or end episodes, or access single environments."
+    )
 
   replay = begin_next = call = get = set = _unsupported
 
@@ -107,8 +108,7 @@ def find(name: str) -> type[Backend]:
   return class_loader.find_class("env.backend", name, Backend)
 
 
-def check(config: config_lib.Config, backend_class: type[Backend]
-          ) -> list[str]:
+def check(config: config_lib.Config, backend_class: type[Backend]) -> list[str]:
   """Checks whether a backend supports the settings of a config.
 
   Args:
@@ -124,22 +124,28 @@ def check(config: config_lib.Config, backend_class: type[Backend]
   name = config.env.backend
   if config.video_every:
     raise config_lib.ConfigError(
-        f"video_every needs replays of episodes, but env.backend={name} can't "
-        "repeat an episode. Remove it; `visualize` renders the policy.")
+      f"video_every needs replays of episodes, but env.backend={name} can't "
+      "repeat an episode. Remove it; `visualize` renders the policy."
+    )
   for setting in ("action_repeat", "random_start", "frame_delta", "wrappers"):
     if getattr(config.env, setting) != getattr(config_lib.Env, setting):
       raise config_lib.ConfigError(
-          f"env.{setting} needs env.backend=gymnasium: {name} does not apply "
-          "wrappers to its environments.")
+        f"env.{setting} needs env.backend=gymnasium: {name} does not apply "
+        "wrappers to its environments."
+      )
   if config.env.max_length and not backend_class.limits:
     raise config_lib.ConfigError(
-        f"env.max_length={config.env.max_length}: {name} does not declare by "
-        "`limits = True` that it supports time limits. Remove the setting; "
-        "then the backend decides when episodes end.")
-  notes = [f"{name} can't repeat an episode. A resumed run begins new episodes "
-           "and is not bit-identical, and episodes of training can't be "
-           "rendered; evaluations and videos of the policy use Gymnasium."]
+      f"env.max_length={config.env.max_length}: {name} does not declare by "
+      "`limits = True` that it supports time limits. Remove the setting; "
+      "then the backend decides when episodes end."
+    )
+  notes = [
+    f"{name} can't repeat an episode. A resumed run begins new episodes "
+    "and is not bit-identical, and episodes of training can't be "
+    "rendered; evaluations and videos of the policy use Gymnasium."
+  ]
   if config.stagger and not backend_class.limits:
-    notes.append(f"{name} does not stagger its first episodes: episodes of "
-                 "equal length end together.")
+    notes.append(
+      f"{name} does not stagger its first episodes: episodes of equal length end together."
+    )
   return notes

@@ -43,8 +43,7 @@ class EnvPoolBlock(custom_backend.Backend):
     self._config = self.constructors[0].config
     _check_spaces(self._config, self.spaces)
     self._threads = threads
-    self._time_limit = (
-        make.stated_length(self._config) or make.DEFAULT_MAX_LENGTH)
+    self._time_limit = make.stated_length(self._config) or make.DEFAULT_MAX_LENGTH
     self._pool: Any = None
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
@@ -58,17 +57,21 @@ class EnvPoolBlock(custom_backend.Backend):
     """
     with _library() as library:
       self._pool = library.make(
-          self._config.id, env_type="gymnasium", num_envs=len(seeds),
-          num_threads=self._threads, seed=[int(seed) for seed in seeds],
-          **_kwargs(self._config))
+        self._config.id,
+        env_type="gymnasium",
+        num_envs=len(seeds),
+        num_threads=self._threads,
+        seed=[int(seed) for seed in seeds],
+        **_kwargs(self._config),
+      )
     self.arrays["observ"][:] = self._pool.reset()[0]
     self._lengths = np.zeros(len(seeds), np.int64)
     self._reward_parts: dict[str, np.ndarray] = collections.defaultdict(
-        lambda: np.zeros(len(seeds)))
+      lambda: np.zeros(len(seeds))
+    )
     # Time limits, which this block applies because some EnvPool tasks do not.
     self._limits = np.full(len(seeds), self._time_limit)
-    for index, (seed, constructor) in enumerate(
-        zip(seeds, self.constructors, strict=True)):
+    for index, (seed, constructor) in enumerate(zip(seeds, self.constructors, strict=True)):
       if constructor.short and constructor.short[0] == seed:
         self._limits[index] = min(constructor.short[1], self._time_limit)
     return [{} for _ in seeds]
@@ -85,8 +88,7 @@ class EnvPoolBlock(custom_backend.Backend):
     arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    actions = np.asarray(
-        self.to_env(arrays["action"]), self._pool.action_space.dtype)
+    actions = np.asarray(self.to_env(arrays["action"]), self._pool.action_space.dtype)
     active = np.flatnonzero(arrays["active"]).astype(np.int32)
     reports = {}
     if len(active):
@@ -104,15 +106,13 @@ class EnvPoolBlock(custom_backend.Backend):
     arrays = self.arrays
     *result, info = self._pool.recv()
     rows = info["env_id"]
-    for name, values in zip(
-        ("observ", "reward", "terminated", "truncated"), result, strict=True):
+    for name, values in zip(("observ", "reward", "terminated", "truncated"), result, strict=True):
       arrays[name][rows] = values
     self._lengths[rows] += 1
     for name, values in info.items():
       if name.startswith("reward_"):
         self._reward_parts[name][rows] += values
-    at_limit = (self._lengths == self._limits) & ~(
-        arrays["terminated"] | arrays["truncated"])
+    at_limit = (self._lengths == self._limits) & ~(arrays["terminated"] | arrays["truncated"])
     arrays["truncated"] |= at_limit
     observ = arrays["observ"].reshape(len(self._lengths), -1)
     failed = ~(np.isfinite(observ).all(1) & np.isfinite(arrays["reward"]))
@@ -125,19 +125,24 @@ class EnvPoolBlock(custom_backend.Backend):
       outcome: dict[str, Any] | str
       if failed[row]:
         outcome = (
-            f"Environment {self.first + row} ('{self._config.id}' of EnvPool, "
-            f"step {self._lengths[row]} of its episode) returned a number that "
-            "is not finite. Did the simulation become unstable?")
+          f"Environment {self.first + row} ('{self._config.id}' of EnvPool, "
+          f"step {self._lengths[row]} of its episode) returned a number that "
+          "is not finite. Did the simulation become unstable?"
+        )
         if not self.tolerant:
           raise base.EnvironmentFailure(outcome, self.first + row)
       else:
-        numbers = {name: values[position] for name, values in info.items()
-                   if getattr(values, "ndim", None) == 1}
+        numbers = {
+          name: values[position]
+          for name, values in info.items()
+          if getattr(values, "ndim", None) == 1
+        }
         if at_limit[row] and self._limits[row] < self._time_limit:
           numbers["cut_short"] = True
-        outcome = {**episode_data.numbers(numbers), "reward_parts": {
-            name: float(sums[row])
-            for name, sums in self._reward_parts.items()}}
+        outcome = {
+          **episode_data.numbers(numbers),
+          "reward_parts": {name: float(sums[row]) for name, sums in self._reward_parts.items()},
+        }
       reports[self.first + row] = base.StepReport(outcome)
     if ended.any():
       self._begin_next(ended)
@@ -179,8 +184,9 @@ def _library() -> Iterator[Any]:
   """Imports EnvPool and hides its warnings about the precision of bounds."""
   if not importlib.util.find_spec("envpool"):
     raise config_lib.ConfigError(
-        "env.backend=envpool: the package envpool is not installed. It needs "
-        f"Linux and Python 3.11 or newer: {third_party.advice('envpool')}.")
+      "env.backend=envpool: the package envpool is not installed. It needs "
+      f"Linux and Python 3.11 or newer: {third_party.advice('envpool')}."
+    )
   with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     yield importlib.import_module("envpool")
@@ -191,30 +197,30 @@ def _kwargs(config: config_lib.Env) -> dict[str, Any]:
   return {**config.kwargs, **limit}
 
 
-def _check_spaces(config: config_lib.Env,
-                  spaces: tuple[gymnasium.Space, gymnasium.Space]) -> None:
+def _check_spaces(config: config_lib.Env, spaces: tuple[gymnasium.Space, gymnasium.Space]) -> None:
   """Raises ConfigError unless EnvPool has the task with the same spaces."""
   with _library() as library:
     if config.id not in library.list_all_envs():
       raise config_lib.ConfigError(
-          f"env.backend=envpool: EnvPool has no {config.id}; use "
-          "env.backend=gymnasium.")
+        f"env.backend=envpool: EnvPool has no {config.id}; use env.backend=gymnasium."
+      )
     try:
       spec = library.make_spec(config.id, **_kwargs(config))
     except TypeError as error:
       raise config_lib.ConfigError(
-          f"env.backend=envpool: EnvPool's {config.id} does not take these "
-          f"arguments, {config.kwargs}: {error}") from error
+        f"env.backend=envpool: EnvPool's {config.id} does not take these "
+        f"arguments, {config.kwargs}: {error}"
+      ) from error
   envpool_spaces = spec.gymnasium_observation_space, spec.gymnasium_action_space
   for space, other in zip(spaces, envpool_spaces, strict=True):
     equal = space == other and not spaces_lib.composite(space)
-    if isinstance(space, gymnasium.spaces.Box) and isinstance(
-        other, gymnasium.spaces.Box):
+    if isinstance(space, gymnasium.spaces.Box) and isinstance(other, gymnasium.spaces.Box):
       # Training ignores the bounds of observations; many of them are wrong.
       equal = space.shape == other.shape and (
-          space is spaces[0] or np.allclose(
-              [space.low, space.high], [other.low, other.high]))
+        space is spaces[0] or np.allclose([space.low, space.high], [other.low, other.high])
+      )
     if not equal:
       raise config_lib.ConfigError(
-          f"env.backend=envpool: {config.id} has the space {other} in EnvPool, "
-          f"but {space} in Gymnasium, where policies are evaluated.")
+        f"env.backend=envpool: {config.id} has the space {other} in EnvPool, "
+        f"but {space} in Gymnasium, where policies are evaluated."
+      )

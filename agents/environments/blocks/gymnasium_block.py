@@ -40,16 +40,22 @@ class GymnasiumBlock(base.BlockBase):
   deterministic = True  # Seed and actions of an episode determine its states.
 
   def __init__(
-      self, constructors: Sequence[base.Constructor], first: int,
-      spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False) -> None:
+    self,
+    constructors: Sequence[base.Constructor],
+    first: int,
+    spaces: tuple[gymnasium.Space, gymnasium.Space],
+    arrays: dict[str, np.ndarray],
+    run_seed: int,
+    tolerant: bool = False,
+  ) -> None:
     self._tolerant = tolerant
     self._arrays = arrays
     self._run_seed = run_seed
     self._scale_action = action_scaling.action_converter(spaces[1])
     self._write_observ = spaces_lib.writer(spaces[0], arrays["observ"])
-    self._float_columns = [column for column in spaces_lib.columns(
-        arrays["observ"]) if column.dtype == np.float32]
+    self._float_columns = [
+      column for column in spaces_lib.columns(arrays["observ"]) if column.dtype == np.float32
+    ]
     self._episodes = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
     super().__init__(constructors, first, spaces)
@@ -112,13 +118,14 @@ class GymnasiumBlock(base.BlockBase):
       else:
         arrays["final_observ"][offset] = arrays["observ"][offset]
       reports[self._first + offset] = base.StepReport(
-          outcome, tuple(self._begin_next(offset)),
-          next_seed=self._seeds[offset])
+        outcome, tuple(self._begin_next(offset)), next_seed=self._seeds[offset]
+      )
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return reports
 
-  def replay(self, episode: Sequence[int], seeds: Sequence[int],
-             actions: Sequence[np.ndarray]) -> None:
+  def replay(
+    self, episode: Sequence[int], seeds: Sequence[int], actions: Sequence[np.ndarray]
+  ) -> None:
     """Rebuilds running episodes from their seeds and actions.
 
     Args:
@@ -143,16 +150,15 @@ class GymnasiumBlock(base.BlockBase):
     outcomes: Outcomes = {}
     for offset in offsets:
       try:
-        observ, arrays["reward"][offset], terminated, truncated, info = (
-            self._envs[offset].step(actions[offset]))
+        result = self._envs[offset].step(actions[offset])
+        observ, arrays["reward"][offset], terminated, truncated, info = result
         self._write_observ(offset, observ)
         self._count_step(offset, info)
         if terminated or truncated:
           arrays["terminated"][offset] = terminated
           arrays["truncated"][offset] = truncated
-          outcomes[offset] = {
-              **episode_data.numbers(info),
-              "reward_parts": self._reward_parts[offset]}
+          parts = {"reward_parts": self._reward_parts[offset]}
+          outcomes[offset] = {**episode_data.numbers(info), **parts}
       except BaseException as error:
         outcomes[offset] = self._describe_failure(error, offset)
     return outcomes
@@ -165,8 +171,7 @@ class GymnasiumBlock(base.BlockBase):
     try:
       observ, info = self._envs[offset].reset(seed=seed)
       self._write_observ(offset, observ)
-      if not all(np.isfinite(column[offset]).all()
-                 for column in self._float_columns):
+      if not all(np.isfinite(column[offset]).all() for column in self._float_columns):
         raise ValueError(f"The observation {observ!r} is not finite.")
     except BaseException as error:
       self._fail(error, offset, "reset()")
@@ -181,31 +186,31 @@ class GymnasiumBlock(base.BlockBase):
     """Begins the next episode; yields the message of each failed reset."""
     for attempt in range(_MAX_RESETS):
       self._episodes[offset] += 1
-      seed = episode_data.episode_seed(
-          self._run_seed, self._first + offset, self._episodes[offset])
+      seed = episode_data.episode_seed(self._run_seed, self._first + offset, self._episodes[offset])
       try:
         self._begin(offset, seed)
         return
       except Exception as error:
         failure = error.__cause__
-        if (not self._tolerant or attempt == _MAX_RESETS - 1
-            or not isinstance(failure, base.EnvironmentFailure)):
+        tolerated = self._tolerant and isinstance(failure, base.EnvironmentFailure)
+        if not tolerated or attempt == _MAX_RESETS - 1:
           raise
         yield str(failure)
         self._build(offset)
 
   def _check_finite(self, outcomes: Outcomes) -> None:
     """Adds a failure for each environment that returned NaN or infinity."""
-    finite = np.all([
-        np.isfinite(column).all(tuple(range(1, column.ndim)))
-        for column in (*self._float_columns, self._arrays["reward"])], axis=0)
+    columns = *self._float_columns, self._arrays["reward"]
+    finite = np.all([np.isfinite(x).all(tuple(range(1, x.ndim))) for x in columns], axis=0)
     for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # Error messages count completed steps.
-        outcomes[offset] = self._describe_failure(ValueError(
-            f"The observation {self._arrays['observ'][offset]!r} or the reward "
-            f"{self._arrays['reward'][offset]!r} is not finite. Did the "
-            "simulation become unstable?"), offset)
+        observ, reward = self._arrays["observ"][offset], self._arrays["reward"][offset]
+        error = ValueError(
+          f"The observation {observ!r} or the reward {reward!r} is not finite. "
+          "Did the simulation become unstable?"
+        )
+        outcomes[offset] = self._describe_failure(error, offset)
 
   def _describe_failure(self, error: BaseException, offset: int) -> str:
     """Returns the message of a failed step, or raises an untolerated error."""

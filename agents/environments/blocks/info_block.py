@@ -14,8 +14,7 @@ class InfoBlock(gymnasium_block.GymnasiumBlock):
     args: See `GymnasiumBlock`.
   """
 
-  def __init__(self, constructors: Sequence[base.Constructor], *args: Any
-               ) -> None:
+  def __init__(self, constructors: Sequence[base.Constructor], *args: Any) -> None:
     # Infos of the latest step, by the environment's offset in the block.
     self._infos: dict[int, dict[str, Any]] = {}
     self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
@@ -30,9 +29,9 @@ class InfoBlock(gymnasium_block.GymnasiumBlock):
     """See `GymnasiumBlock.step`; reports every environment that stepped."""
     self._infos = {}
     reports = {
-        index: report._replace(
-            reset_info=self._reset_infos[index - self._first])
-        for index, report in super().step().items()}
+      index: report._replace(reset_info=self._reset_infos[index - self._first])
+      for index, report in super().step().items()
+    }
     for offset, info in self._infos.items():
       report = reports.get(self._first + offset, base.StepReport({}))
       reports[self._first + offset] = report._replace(info=info)

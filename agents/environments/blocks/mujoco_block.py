@@ -20,8 +20,11 @@ from agents.environments.making import wrappers
 _TRIAL_STEPS = 50  # Steps that are compared with Gymnasium's own `step`.
 # Wrappers that only count steps. The block counts the steps itself.
 _COUNTING_WRAPPERS = (
-    gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.TimeLimit,
-    wrappers.DefaultTimeLimit, wrappers.StaggeredTimeLimit)
+  gymnasium.wrappers.OrderEnforcing,
+  gymnasium.wrappers.TimeLimit,
+  wrappers.DefaultTimeLimit,
+  wrappers.StaggeredTimeLimit,
+)
 
 
 def supports(env: gymnasium.Env) -> bool:
@@ -32,9 +35,10 @@ def supports(env: gymnasium.Env) -> bool:
   """
   # Vectorized steps neither call the wrappers' `step` nor draw to a window.
   return (
-      _task_class(env) is not None and env.unwrapped.render_mode != "human"
-      and all(type(wrapper) in _COUNTING_WRAPPERS
-              for wrapper in wrappers.chain(env)))
+    _task_class(env) is not None
+    and env.unwrapped.render_mode != "human"
+    and all(type(wrapper) in _COUNTING_WRAPPERS for wrapper in wrappers.chain(env))
+  )
 
 
 class MujocoBlock(gymnasium_block.GymnasiumBlock):
@@ -61,16 +65,16 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._limits = [(sys.maxsize, False)] * len(self._envs)
     self._limit_wrappers = list(map(_limit_wrappers, self._envs))
 
-  def replay(self, episode: Sequence[int], seeds: Sequence[int],
-             actions: Sequence[np.ndarray]) -> None:
+  def replay(
+    self, episode: Sequence[int], seeds: Sequence[int], actions: Sequence[np.ndarray]
+  ) -> None:
     """See `GymnasiumBlock.replay`."""
     super().replay(episode, seeds, actions)
     if self._task:
       for offset, parts in enumerate(self._reward_parts):
         self._task.begin_episode(offset, parts)
 
-  def _step_active(self, offsets: list[int], actions: np.ndarray
-                   ) -> gymnasium_block.Outcomes:
+  def _step_active(self, offsets: list[int], actions: np.ndarray) -> gymnasium_block.Outcomes:
     task = self._task
     if task is None:
       return super()._step_active(offsets, actions)
@@ -91,24 +95,24 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     for row, offset in enumerate(offsets):
       self._lengths[offset] += 1
       limit, staggered = self._limits[offset]
-      truncated = self._lengths[offset] >= limit and not (
-          staggered and result.terminated[row])
+      truncated = self._lengths[offset] >= limit and not (staggered and result.terminated[row])
       if truncated or result.terminated[row]:
         arrays["truncated"][offset] = truncated
         outcomes[offset] = {
-            **episode_data.numbers(result.info(row)),
-            **({"cut_short": True} if staggered and truncated else {}),
-            "reward_parts": task.reward_sums(offset)}
+          **episode_data.numbers(result.info(row)),
+          **({"cut_short": True} if staggered and truncated else {}),
+          "reward_parts": task.reward_sums(offset),
+        }
     return outcomes
 
   def _record_reset(self, offset: int, info: dict[str, Any]) -> None:
     if self._task:
       self._task.begin_episode(offset, {})
-      self._limits[offset] = min(
-          ((wrapper._max_episode_steps, isinstance(
-              wrapper, wrappers.StaggeredTimeLimit))
-           for wrapper in self._limit_wrappers[offset]),
-          default=(sys.maxsize, False))
+      limits = [
+        (wrapper._max_episode_steps, isinstance(wrapper, wrappers.StaggeredTimeLimit))
+        for wrapper in self._limit_wrappers[offset]
+      ]
+      self._limits[offset] = min(limits, default=(sys.maxsize, False))
 
   def _build(self, offset: int) -> None:
     super()._build(offset)
@@ -124,13 +128,11 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
           wrapper._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
-      self._write_observ = spaces.writer(
-          self._spaces[0], self._arrays["observ"])
+      self._write_observ = spaces.writer(self._spaces[0], self._arrays["observ"])
     return super()._access(*args)
 
 
-def _vectorize(envs: Sequence[gymnasium.Env]
-               ) -> mujoco_tasks.VectorizedMujocoTask | None:
+def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.VectorizedMujocoTask | None:
   """Returns the vectorized task of environments, or None if there is none.
 
   Must be called between episodes, because the comparison with Gymnasium's
@@ -140,21 +142,19 @@ def _vectorize(envs: Sequence[gymnasium.Env]
   if not (task and all(map(supports, envs))):
     return None
   settings = [_settings(robot) for robot in robots]
-  is_exact = settings.count(settings[0]) == len(envs) and _equals_gymnasium(
-      task, robots[0])
+  is_exact = settings.count(settings[0]) == len(envs) and _equals_gymnasium(task, robots[0])
   return task(robots) if is_exact else None
 
 
-def _task_class(env: gymnasium.Env
-                ) -> type[mujoco_tasks.VectorizedMujocoTask] | None:
+def _task_class(env: gymnasium.Env) -> type[mujoco_tasks.VectorizedMujocoTask] | None:
   robot = type(env.unwrapped)
-  return mujoco_tasks.TASKS_BY_CLASS.get(
-      f"{robot.__module__}:{robot.__qualname__}")
+  return mujoco_tasks.TASKS_BY_CLASS.get(f"{robot.__module__}:{robot.__qualname__}")
 
 
 def _limit_wrappers(env: gymnasium.Env) -> list[Any]:
-  return [wrapper for wrapper in wrappers.chain(env)
-          if isinstance(wrapper, gymnasium.wrappers.TimeLimit)]
+  return [
+    wrapper for wrapper in wrappers.chain(env) if isinstance(wrapper, gymnasium.wrappers.TimeLimit)
+  ]
 
 
 def _settings(robot: Any) -> dict[str, Any]:
@@ -163,28 +163,39 @@ def _settings(robot: Any) -> dict[str, Any]:
   Excludes objects that cannot be compared, such as MuJoCo's `model` and `data`.
   """
   settings = {
-      name: np.asarray(value, dtype=object).tolist()
-      for name, value in vars(robot).items()
-      if isinstance(value, (bool, int, float, str, tuple, list, np.ndarray))
-      and name != "_np_random_seed" and not name.startswith("_ezpickle")}
+    name: np.asarray(value, dtype=object).tolist()
+    for name, value in vars(robot).items()
+    if isinstance(value, (bool, int, float, str, tuple, list, np.ndarray))
+    and name != "_np_random_seed"
+    and not name.startswith("_ezpickle")
+  }
   return {**settings, "class": type(robot), "dt": robot.dt}
 
 
-def _equals_gymnasium(task_class: type[mujoco_tasks.VectorizedMujocoTask],
-                      robot: Any) -> bool:
+def _equals_gymnasium(task_class: type[mujoco_tasks.VectorizedMujocoTask], robot: Any) -> bool:
   """Returns whether vectorized steps equal Gymnasium's for random actions."""
   space = robot.action_space
-  actions = np.random.default_rng(0).uniform(
-      space.low, space.high, (_TRIAL_STEPS, *space.shape)).astype(space.dtype)
+  actions = (
+    np.random.default_rng(0)
+    .uniform(space.low, space.high, (_TRIAL_STEPS, *space.shape))
+    .astype(space.dtype)
+  )
   robot.reset(seed=0)
-  expected = [(observ.tolist(), reward, terminated, episode_data.numbers(info))
-              for observ, reward, terminated, _, info in map(
-                  robot.step, actions)]
+  expected = [
+    (observ.tolist(), reward, terminated, episode_data.numbers(info))
+    for observ, reward, terminated, _, info in map(robot.step, actions)
+  ]
   robot.reset(seed=0)
   task, results = task_class([robot]), []
   for action in actions:
     task.simulate(0, action)
     step = task.compute_step([0], action[None])
-    results.append((step.observ[0].tolist(), step.reward[0],
-                    step.terminated[0], episode_data.numbers(step.info(0))))
+    results.append(
+      (
+        step.observ[0].tolist(),
+        step.reward[0],
+        step.terminated[0],
+        episode_data.numbers(step.info(0)),
+      )
+    )
   return results == expected

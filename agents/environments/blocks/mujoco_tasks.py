@@ -43,6 +43,7 @@ class VectorizedMujocoTask:
 
   def __init__(self, envs: Sequence[Any]) -> None:
     import mujoco  # Imported here because other tasks run without MuJoCo.
+
     self._mj_step = mujoco.mj_step
     self._mj_contact_forces = mujoco.mj_rnePostConstraint
     self._envs = list(envs)
@@ -50,8 +51,7 @@ class VectorizedMujocoTask:
     for index, env in enumerate(envs):
       self.replace(index, env)
     self._position = self._positions(range(len(envs)))
-    self._reward_sums: dict[str, np.ndarray] = collections.defaultdict(
-        lambda: np.zeros(len(envs)))
+    self._reward_sums: dict[str, np.ndarray] = collections.defaultdict(lambda: np.zeros(len(envs)))
 
   def replace(self, index: int, env: Any) -> None:
     """Replaces an environment.
@@ -61,8 +61,8 @@ class VectorizedMujocoTask:
       env: New environment without wrappers.
     """
     self._envs[index] = env
-    self._simulations[index] = (  # Reading MuJoCo's attributes takes long.
-        env.model, env.data, env.data.ctrl, env.frame_skip)
+    # Reading MuJoCo's attributes takes long.
+    self._simulations[index] = env.model, env.data, env.data.ctrl, env.frame_skip
     # Arrays of `MjData` by field, cached until an environment is replaced.
     self._fields: dict[str, list[np.ndarray]] = {}
 
@@ -102,11 +102,12 @@ class VectorizedMujocoTask:
     self._position[indices] = position
     qpos, qvel = self._gather("qpos", indices), self._gather("qvel", indices)
     excludes_position = env._exclude_current_positions_from_observation
-    observ = [qpos[:, position.shape[1] if excludes_position else 0:],
-              np.clip(qvel, -self._max_speed, self._max_speed)]
+    observ = [
+      qpos[:, position.shape[1] if excludes_position else 0 :],
+      np.clip(qvel, -self._max_speed, self._max_speed),
+    ]
     reward = env._forward_reward_weight * velocity[:, 0]
-    cost = env._ctrl_cost_weight * _sum_of_squares(
-        actions.astype(self._control_type))
+    cost = env._ctrl_cost_weight * _sum_of_squares(actions.astype(self._control_type))
     parts = {"reward_forward": reward, "reward_ctrl": -cost}
     terminated = np.zeros(len(indices), bool)
     if (healthy := self._healthy(qpos, qvel)) is not None:
@@ -123,11 +124,13 @@ class VectorizedMujocoTask:
           observ.append(field[:, first_row:].reshape(len(indices), -1))
     for name, values in parts.items():
       self._reward_sums[name][indices] += values
-    return TaskStep(
-        np.concatenate(observ, 1), reward - cost, terminated, lambda row: {
-            "x_position": qpos[row, 0], "x_velocity": velocity[row, 0],
-            **self._extra_info(qpos[row], velocity[row]),
-            **{name: values[row] for name, values in parts.items()}})
+
+    def info(row: int) -> dict[str, Any]:
+      common = {"x_position": qpos[row, 0], "x_velocity": velocity[row, 0]}
+      rewards = {name: values[row] for name, values in parts.items()}
+      return {**common, **self._extra_info(qpos[row], velocity[row]), **rewards}
+
+    return TaskStep(np.concatenate(observ, 1), reward - cost, terminated, info)
 
   def reward_sums(self, index: int) -> dict[str, float]:
     """Returns the sum of each reward part over the episode so far, by name.
@@ -135,8 +138,7 @@ class VectorizedMujocoTask:
     Args:
       index: Index of the environment.
     """
-    return {name: float(values[index])
-            for name, values in self._reward_sums.items()}
+    return {name: float(values[index]) for name, values in self._reward_sums.items()}
 
   def _gather(self, name: str, indices: Sequence[int]) -> np.ndarray:
     """Returns one field of `MjData` of some environments.
@@ -164,8 +166,7 @@ class VectorizedMujocoTask:
     """
     return None
 
-  def _contact(self, indices: Sequence[int]
-               ) -> tuple[np.ndarray, np.ndarray] | None:
+  def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray] | None:
     """Returns contact forces and contact costs of some environments.
 
     Returns:
@@ -174,8 +175,7 @@ class VectorizedMujocoTask:
     """
     return None
 
-  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray
-                  ) -> dict[str, Any]:
+  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray) -> dict[str, Any]:
     """Returns the task-specific entries of one environment's info."""
     return {}
 
@@ -190,11 +190,10 @@ class _Walker2d(VectorizedMujocoTask):
   _max_speed = 10
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
-    return (_between(qpos[:, 1], self._envs[0]._healthy_z_range)
-            & _between(qpos[:, 2], self._envs[0]._healthy_angle_range))
+    env, z, angle = self._envs[0], qpos[:, 1], qpos[:, 2]
+    return _between(z, env._healthy_z_range) & _between(angle, env._healthy_angle_range)
 
-  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray
-                  ) -> dict[str, Any]:
+  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray) -> dict[str, Any]:
     return {"z_distance_from_origin": qpos[1] - self._envs[0].init_qpos[1]}
 
 
@@ -203,8 +202,8 @@ class _Hopper(_Walker2d):
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     state = np.concatenate((qpos, qvel), 1)[:, 2:]
-    return super()._healthy(qpos, qvel) & (
-        _between(state, self._envs[0]._healthy_state_range).all(1))
+    in_range = _between(state, self._envs[0]._healthy_state_range).all(1)
+    return super()._healthy(qpos, qvel) & in_range
 
 
 class _Ant(VectorizedMujocoTask):
@@ -219,42 +218,40 @@ class _Ant(VectorizedMujocoTask):
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     low, high = self._envs[0]._healthy_z_range
     z = qpos[:, 2]
-    return (np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1)
-            & (low <= z) & (z <= high))
+    return np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1) & (low <= z) & (z <= high)
 
   def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     env = self._envs[0]
-    forces = np.clip(
-        self._gather("cfrc_ext", indices), *env._contact_force_range)
+    forces = np.clip(self._gather("cfrc_ext", indices), *env._contact_force_range)
     return forces, env._contact_cost_weight * _sum_of_squares(forces)
 
-  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray
-                  ) -> dict[str, Any]:
-    return {"y_position": qpos[1], "y_velocity": velocity[1],
-            "distance_from_origin": np.linalg.norm(qpos[:2], ord=2)}
+  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray) -> dict[str, Any]:
+    return {
+      "y_position": qpos[1],
+      "y_velocity": velocity[1],
+      "distance_from_origin": np.linalg.norm(qpos[:2], ord=2),
+    }
 
 
 class _Humanoid(_Ant):
   """Like Ant, but rewards the velocity of the center of mass."""
 
   _control_type = np.float64
-  _extra_fields = (
-      ("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
+  _extra_fields = (("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
 
   def _positions(self, indices: Sequence[int]) -> np.ndarray:
     mass_center = sys.modules[type(self._envs[0]).__module__].mass_center
-    return np.stack([
-        mass_center(self._envs[index].model, self._envs[index].data)
-        for index in indices])
+    return np.stack(
+      [mass_center(self._envs[index].model, self._envs[index].data) for index in indices]
+    )
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     return _between(qpos[:, 2], self._envs[0]._healthy_z_range)
 
   def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     env, forces = self._envs[0], self._gather("cfrc_ext", indices)
-    return forces, np.clip(
-        env._contact_cost_weight * _sum_of_squares(forces),
-        *env._contact_cost_range)
+    cost = env._contact_cost_weight * _sum_of_squares(forces)
+    return forces, np.clip(cost, *env._contact_cost_range)
 
 
 def _sum_of_squares(values: np.ndarray) -> np.ndarray:
@@ -269,9 +266,9 @@ def _between(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
 
 # Vectorized tasks by Gymnasium's environment class, written `module:Class`.
 TASKS_BY_CLASS: dict[str, type[VectorizedMujocoTask]] = {
-    "gymnasium.envs.mujoco.half_cheetah_v5:HalfCheetahEnv": _HalfCheetah,
-    "gymnasium.envs.mujoco.walker2d_v5:Walker2dEnv": _Walker2d,
-    "gymnasium.envs.mujoco.hopper_v5:HopperEnv": _Hopper,
-    "gymnasium.envs.mujoco.ant_v5:AntEnv": _Ant,
-    "gymnasium.envs.mujoco.humanoid_v5:HumanoidEnv": _Humanoid,
+  "gymnasium.envs.mujoco.half_cheetah_v5:HalfCheetahEnv": _HalfCheetah,
+  "gymnasium.envs.mujoco.walker2d_v5:Walker2dEnv": _Walker2d,
+  "gymnasium.envs.mujoco.hopper_v5:HopperEnv": _Hopper,
+  "gymnasium.envs.mujoco.ant_v5:AntEnv": _Ant,
+  "gymnasium.envs.mujoco.humanoid_v5:HumanoidEnv": _Humanoid,
 }

@@ -29,8 +29,13 @@ class ActionLog:
   `first` is the value of the argument.
   """
 
-  def __init__(self, run_seed: int, size: int, first: int = 0,
-               failure_budget: failure_budget_lib.FailureBudget | None = None) -> None:
+  def __init__(
+    self,
+    run_seed: int,
+    size: int,
+    first: int = 0,
+    failure_budget: failure_budget_lib.FailureBudget | None = None,
+  ) -> None:
     self._run_seed = run_seed
     self._size = size
     self.first = first
@@ -54,16 +59,24 @@ class ActionLog:
     """
     size = self._size
     if seeds is None:
-      seeds = [episode_data.episode_seed(self._run_seed, self.first + index, 0)
-               for index in range(size)]
-    self.load(episode_data.EpisodeState(
-        np.zeros(size, np.int64), np.array(seeds, np.int64), np.zeros(0),
-        np.zeros(size, np.float32), np.zeros(size, np.int64),
-        np.zeros((0, size))))
+      seeds = [
+        episode_data.episode_seed(self._run_seed, self.first + index, 0) for index in range(size)
+      ]
+    self.load(
+      episode_data.EpisodeState(
+        np.zeros(size, np.int64),
+        np.array(seeds, np.int64),
+        np.zeros(0),
+        np.zeros(size, np.float32),
+        np.zeros(size, np.int64),
+        np.zeros((0, size)),
+      )
+    )
     return list(seeds)
 
-  def record_step(self, arrays: dict[str, np.ndarray],
-                  reports: Mapping[int, base.StepReport], may_wait: bool) -> None:
+  def record_step(
+    self, arrays: dict[str, np.ndarray], reports: Mapping[int, base.StepReport], may_wait: bool
+  ) -> None:
     """Records one step of all environments and its reports.
 
     Args:
@@ -77,14 +90,15 @@ class ActionLog:
     """
     ended: np.ndarray | None = None  # Stays None in most steps.
     next_seeds = {
-        index - self.first: report.next_seed for index, report
-        in reports.items() if report.next_seed and not report.failed_resets}
+      index - self.first: report.next_seed
+      for index, report in reports.items()
+      if report.next_seed and not report.failed_resets
+    }
     if reports or may_wait:
       ended = arrays["terminated"] | arrays["truncated"]
       if reports:
         ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
-    finished = self.record(
-        arrays["action"], arrays["active"], arrays["reward"], ended, next_seeds)
+    finished = self.record(arrays["action"], arrays["active"], arrays["reward"], ended, next_seeds)
     for offset, episode in finished.items():
       report = reports[self.first + offset]
       if isinstance(report.outcome, str):
@@ -110,10 +124,14 @@ class ActionLog:
     final_observ, self._final_observ = self._final_observ, []
     return final_observ
 
-  def record(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
-             ended: np.ndarray | None,
-             next_seeds: Mapping[int, int] = types.MappingProxyType({})
-             ) -> dict[int, episode_data.Episode]:
+  def record(
+    self,
+    action: np.ndarray,
+    active: np.ndarray,
+    reward: np.ndarray,
+    ended: np.ndarray | None,
+    next_seeds: Mapping[int, int] = types.MappingProxyType({}),
+  ) -> dict[int, episode_data.Episode]:
     """Records one step of all environments.
 
     Args:
@@ -139,10 +157,10 @@ class ActionLog:
     finished: dict[int, episode_data.Episode] = {}
     if ended is not None:
       for index in np.flatnonzero(ended).tolist():
-        actions = running.actions[running.first[index]:self._end, index].copy()
+        actions = running.actions[running.first[index] : self._end, index].copy()
         score = float(running.score[index])
-        finished[index] = episode_data.Episode(
-            self.skip(index, next_seeds.get(index)), actions, score, {})
+        seed = self.skip(index, next_seeds.get(index))
+        finished[index] = episode_data.Episode(seed, actions, score, {})
       running.first[~active] = self._end
     return finished
 
@@ -157,8 +175,7 @@ class ActionLog:
       Seed of the previous episode.
     """
     seed = int(self._running.seed[index])
-    self.break_off(
-        index, self.next_seed(index) if next_seed is None else next_seed)
+    self.break_off(index, self.next_seed(index) if next_seed is None else next_seed)
     return seed
 
   def break_off(self, index: int, seed: int) -> None:
@@ -184,8 +201,8 @@ class ActionLog:
       Integer in [0, 2^31).
     """
     return episode_data.episode_seed(
-        self._run_seed, self.first + index,
-        int(self._running.episode[index]) + 1)
+      self._run_seed, self.first + index, int(self._running.episode[index]) + 1
+    )
 
   @property
   def length(self) -> np.ndarray:
@@ -197,8 +214,8 @@ class ActionLog:
     """Running episodes without observations; later steps change the arrays."""
     running = self._running
     oldest = running.first.min()
-    return running._replace(first=running.first - oldest,
-                            actions=running.actions[oldest:self._end])
+    actions = running.actions[oldest : self._end]
+    return running._replace(first=running.first - oldest, actions=actions)
 
   def snapshot(self, observ: np.ndarray) -> episode_data.EpisodeState:
     """Returns a copy of the running episodes.
@@ -222,10 +239,8 @@ class ActionLog:
     self.begun = True
 
   def _fail(self, text: str, offset: int, seed: int, action: np.ndarray) -> None:
-    failed = failure_budget_lib.FailedEpisode(
-        self.first + offset, seed, action)
-    if not self._failure_budget.record(
-        failure_budget_lib.Failure(text, (failed,))):
+    failed = failure_budget_lib.FailedEpisode(self.first + offset, seed, action)
+    if not self._failure_budget.record(failure_budget_lib.Failure(text, (failed,))):
       raise base.EnvironmentFailure(text)
 
   def _add_rows(self, action: np.ndarray) -> None:

@@ -47,9 +47,9 @@ class Layout:
       if dtype.names:
         graph_dtype, graph_shape = np.dtype(np.uint8), (*shape, dtype.itemsize)
       end = self.num_bytes + dtype.itemsize * math.prod(shape)
-      self.fields.append(Field(
-          name, dtype, shape, slice(self.num_bytes, end), graph_dtype,
-          graph_shape))
+      self.fields.append(
+        Field(name, dtype, shape, slice(self.num_bytes, end), graph_dtype, graph_shape)
+      )
       self.num_bytes = -(-end // _ALIGNMENT) * _ALIGNMENT
 
   def views(self, buffer: np.ndarray) -> dict[str, np.ndarray]:
@@ -58,8 +58,10 @@ class Layout:
     Args:
       buffer: Array of shape [num_bytes] and type uint8.
     """
-    return {field.name: buffer[field.byte_slice].view(field.dtype).reshape(
-        field.shape) for field in self.fields}
+    return {
+      field.name: buffer[field.byte_slice].view(field.dtype).reshape(field.shape)
+      for field in self.fields
+    }
 
 
 def action_layout(batch: int, space: gymnasium.Space) -> Layout:
@@ -69,8 +71,7 @@ def action_layout(batch: int, space: gymnasium.Space) -> Layout:
     batch: Number of environments.
     space: Action space; actions are float32 or int64.
   """
-  return Layout([_batch_of("action", batch, space, is_action=True),
-                 ("active", np.bool_, (batch,))])
+  return Layout([_batch_of("action", batch, space, is_action=True), ("active", np.bool_, (batch,))])
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
@@ -80,15 +81,18 @@ def step_layout(batch: int, space: gymnasium.Space) -> Layout:
     batch: Number of environments.
     space: Observation space.
   """
-  return Layout([_batch_of("observ", batch, space),
-                 ("reward", np.float32, (batch,)),
-                 ("terminated", np.bool_, (batch,)),
-                 ("truncated", np.bool_, (batch,)),
-                 ("valid", np.bool_, (batch,))])
+  return Layout(
+    [
+      _batch_of("observ", batch, space),
+      ("reward", np.float32, (batch,)),
+      ("terminated", np.bool_, (batch,)),
+      ("truncated", np.bool_, (batch,)),
+      ("valid", np.bool_, (batch,)),
+    ]
+  )
 
 
-def batch_layout(batch: int, observation: gymnasium.Space,
-                 action: gymnasium.Space) -> Layout:
+def batch_layout(batch: int, observation: gymnasium.Space, action: gymnasium.Space) -> Layout:
   """Returns the layout of all arrays that a batch reads and writes.
 
   The fields of `action_layout` and `step_layout` come first. The field
@@ -101,15 +105,16 @@ def batch_layout(batch: int, observation: gymnasium.Space,
     observation: Observation space.
     action: Action space.
   """
-  first = (*action_layout(batch, action).fields,
-           *step_layout(batch, observation).fields)
-  return Layout([
+  first = (*action_layout(batch, action).fields, *step_layout(batch, observation).fields)
+  return Layout(
+    [
       *(field[:3] for field in first),
       _batch_of("final_observ", batch, observation),
-      ("seconds", np.float64, (batch,))])
+      ("seconds", np.float64, (batch,)),
+    ]
+  )
 
 
-def _batch_of(name: str, batch: int, space: gymnasium.Space,
-              is_action: bool = False) -> ArraySpec:
+def _batch_of(name: str, batch: int, space: gymnasium.Space, is_action: bool = False) -> ArraySpec:
   dtype, shape = spaces.dtype(space, is_action)
   return name, dtype, (batch, *shape)

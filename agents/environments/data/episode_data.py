@@ -38,9 +38,12 @@ def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
     Booleans, integers and floats by key; other values are left out.
   """
   # A bool is also an int. The dict keeps the last matching type, here bool.
-  return {str(key): number_type(value) for key, value in info.items()
-          for number_type, numpy_type in _NUMPY_TYPES.items()
-          if isinstance(value, (number_type, numpy_type))}
+  return {
+    str(key): number_type(value)
+    for key, value in info.items()
+    for number_type, numpy_type in _NUMPY_TYPES.items()
+    if isinstance(value, (number_type, numpy_type))
+  }
 
 
 def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]) -> None:
@@ -51,8 +54,7 @@ def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]) -> None:
     info: Info of a step.
   """
   for key, value in info.items():
-    if (isinstance(key, str) and key.startswith("reward_")
-        and isinstance(value, _NUMBERS)):
+    if isinstance(key, str) and key.startswith("reward_") and isinstance(value, _NUMBERS):
       parts[key] = parts.get(key, 0.0) + float(value)
 
 
@@ -74,9 +76,9 @@ class Episode:
 
   def __eq__(self, other: object) -> bool:
     return isinstance(other, Episode) and (
-        (self.seed, self.score, self.info) == (
-            other.seed, other.score, other.info)
-        and np.array_equal(self.action, other.action))
+      (self.seed, self.score, self.info) == (other.seed, other.score, other.info)
+      and np.array_equal(self.action, other.action)
+    )
 
 
 class EpisodeState(NamedTuple):
@@ -110,15 +112,15 @@ class EpisodeState(NamedTuple):
     Returns:
       Array of shape [steps, ...].
     """
-    return self.actions[self.first[index]:, index].copy()
+    return self.actions[self.first[index] :, index].copy()
 
   def arrays(self) -> dict[str, np.ndarray]:
     """Returns the arrays of a checkpoint, with all actions concatenated."""
     actions = [self.episode_actions(index) for index in range(len(self.seed))]
     return {
-        **{name: getattr(self, name) for name in _NAMES},
-        "action": np.concatenate([x for x in actions if len(x)] or [
-            np.zeros(0)])}
+      **{name: getattr(self, name) for name in _NAMES},
+      "action": np.concatenate([x for x in actions if len(x)] or [np.zeros(0)]),
+    }
 
   @classmethod
   def from_arrays(cls, arrays: dict[str, np.ndarray]) -> EpisodeState:
@@ -135,20 +137,18 @@ class EpisodeState(NamedTuple):
       ValueError: If an array is unknown or the lengths disagree.
     """
     if unknown := sorted(arrays.keys() - {*_NAMES, "action"}):
-      raise ValueError(
-          f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
+      raise ValueError(f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
     length = arrays["length"]
     if length.min() < 0 or length.sum() != len(arrays["action"]):
       raise ValueError(
-          "The checkpoint is damaged: the number of actions differs from the "
-          "number of steps of the running episodes.")
+        "The checkpoint is damaged: the number of actions differs from the "
+        "number of steps of the running episodes."
+      )
     steps, action = int(length.max()), arrays["action"]
     first = steps - length
     rows = np.zeros((len(length), steps, *action.shape[1:]), action.dtype)
     rows[np.arange(steps) >= first[:, None]] = action
-    return cls._make(
-        [*(arrays[name].copy() for name in _NAMES[:-1]), first,
-         rows.swapaxes(0, 1)])
+    return cls._make([*(arrays[name].copy() for name in _NAMES[:-1]), first, rows.swapaxes(0, 1)])
 
   def rows(self, rows: slice) -> EpisodeState:
     """Returns the state of some environments.
@@ -156,5 +156,4 @@ class EpisodeState(NamedTuple):
     Args:
       rows: Slice of the environments' indices.
     """
-    return EpisodeState._make(
-        [*(array[rows] for array in self[:-1]), self.actions[:, rows]])
+    return EpisodeState._make([*(array[rows] for array in self[:-1]), self.actions[:, rows]])

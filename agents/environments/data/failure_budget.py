@@ -56,8 +56,7 @@ class FailureBudget:
       Whether the run continues; false if the limit is exceeded.
     """
     now = time.monotonic()
-    self._times = [
-        failed_at for failed_at in self._times if failed_at >= now - WINDOW]
+    self._times = [failed_at for failed_at in self._times if failed_at >= now - WINDOW]
     if len(self._times) >= self.limit:
       self.fatal = failure
       return False

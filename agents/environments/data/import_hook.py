@@ -19,8 +19,7 @@ class ImportHook(importlib.abc.MetaPathFinder):
       code of the module.
   """
 
-  def __init__(self, name: str,
-               load: Callable[[types.ModuleType, Execute], None]) -> None:
+  def __init__(self, name: str, load: Callable[[types.ModuleType, Execute], None]) -> None:
     self._name = name
     self._load = load
 
@@ -29,9 +28,9 @@ class ImportHook(importlib.abc.MetaPathFinder):
     if self._name not in sys.modules and self not in sys.meta_path:
       sys.meta_path.insert(0, self)
 
-  def find_spec(self, fullname: str, path: Sequence[str] | None,
-                target: types.ModuleType | None = None
-                ) -> importlib.machinery.ModuleSpec | None:
+  def find_spec(
+    self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+  ) -> importlib.machinery.ModuleSpec | None:
     """Finds the module; see `importlib.abc.MetaPathFinder`."""
     if fullname != self._name:
       return None
@@ -39,5 +38,6 @@ class ImportHook(importlib.abc.MetaPathFinder):
     if spec and spec.loader:
       execute = spec.loader.exec_module
       spec.loader.exec_module = (  # type: ignore[method-assign]
-          lambda module: self._load(module, execute))
+        lambda module: self._load(module, execute)
+      )
     return spec

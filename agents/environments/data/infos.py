@@ -35,12 +35,15 @@ def gather(infos: Mapping[int, dict[str, Any]]) -> Columns:
       indices.append(index)
       values.append(value)
   # Like Gymnasium, this function does not pack final observations into arrays.
-  return {key: Column(*column) if key == "final_obs" else _pack(*column)
-          for key, column in columns.items()}
+  return {
+    key: Column(*column) if key == "final_obs" else _pack(*column)
+    for key, column in columns.items()
+  }
 
 
-def batch(parts: Sequence[Columns], num_envs: int,
-          add_info: Callable[[dict, dict, int], dict]) -> dict[str, Any]:
+def batch(
+  parts: Sequence[Columns], num_envs: int, add_info: Callable[[dict, dict, int], dict]
+) -> dict[str, Any]:
   """Returns the infos that `gymnasium.vector.SyncVectorEnv` would return.
 
   Args:
@@ -57,16 +60,18 @@ def batch(parts: Sequence[Columns], num_envs: int,
   for key in dict.fromkeys(key for part in parts for key in part):
     columns = [part[key] for part in parts if key in part]
     indices = [index for column in columns for index in column.indices]
-    arrays = [column.values for column in columns
-              if isinstance(column.values, np.ndarray)]
+    arrays = [column.values for column in columns if isinstance(column.values, np.ndarray)]
     if len(arrays) == len(columns) and len({x.dtype for x in arrays}) == 1:
       result[key] = np.zeros(num_envs, arrays[0].dtype)
       result[key][indices] = np.concatenate(arrays)
       result[f"_{key}"] = np.zeros(num_envs, np.bool_)
       result[f"_{key}"][indices] = True
     else:
-      values = [value for column in columns for value in (
-          column.values.tolist() if column.python_type else column.values)]
+      values = [
+        value
+        for column in columns
+        for value in (column.values.tolist() if column.python_type else column.values)
+      ]
       for index, value in zip(indices, values, strict=True):
         result = add_info(result, {key: value}, index)
   return result
@@ -77,6 +82,7 @@ def _pack(indices: list[int], values: list[Any]) -> Column:
   value_type = type(values[0])
   python_type = value_type in (int, float, bool)
   if (python_type or issubclass(value_type, np.number)) and all(
-      type(value) is value_type for value in values):
+    type(value) is value_type for value in values
+  ):
     return Column(indices, np.array(values, value_type), python_type)
   return Column(indices, values)

@@ -29,12 +29,16 @@ class ReplaySource:
     state = self.log.state
     # A log without steps does not contain the shape of actions.
     empty = self.arrays["action"][:0]
-    return state.episode.tolist(), state.seed.tolist(), [
+    return (
+      state.episode.tolist(),
+      state.seed.tolist(),
+      [
         state.episode_actions(offset) if length else empty
-        for offset, length in enumerate(self.log.length)]
+        for offset, length in enumerate(self.log.length)
+      ],
+    )
 
-  def failed_episodes(self, rows: slice, stepping: bool
-                      ) -> list[failure_budget_lib.FailedEpisode]:
+  def failed_episodes(self, rows: slice, stepping: bool) -> list[failure_budget_lib.FailedEpisode]:
     """Returns running episodes as candidates for the cause of a failure.
 
     Args:
@@ -53,8 +57,9 @@ class ReplaySource:
       action = actions[offset]
       if stepping and self.arrays["active"][offset]:
         action = np.concatenate([action, self.arrays["action"][offset][None]])
-      failed.append(failure_budget_lib.FailedEpisode(
-          self.log.first + offset, seeds[offset], action))
+      failed.append(
+        failure_budget_lib.FailedEpisode(self.log.first + offset, seeds[offset], action)
+      )
     return failed
 
   def check(self, rows: slice) -> None:
@@ -71,19 +76,21 @@ class ReplaySource:
     for offset in range(rows.start, rows.stop):
       observ = self.arrays["observ"][offset]
       start = offset * observ.nbytes
-      before = self.received[start:start + observ.nbytes]
+      before = self.received[start : start + observ.nbytes]
       if observ.tobytes() != bytes(before):
         seed = int(self.log.state.seed[offset])
         raise ReplayError(
-            f"Environment {self.log.first + offset} ('{self.name}') is not "
-            f"deterministic: a replay of seed {seed} with the same "
-            f"{self.log.length[offset]} actions led to another observation, so "
-            "the episodes cannot be continued in another process.",
-            self.log.first + offset, seed)
+          f"Environment {self.log.first + offset} ('{self.name}') is not "
+          f"deterministic: a replay of seed {seed} with the same "
+          f"{self.log.length[offset]} actions led to another observation, so "
+          "the episodes cannot be continued in another process.",
+          self.log.first + offset,
+          seed,
+        )
 
-  def record_fatal(self, error: Exception,
-                   failure_budget: failure_budget_lib.FailureBudget,
-                   stepping: bool = False) -> None:
+  def record_fatal(
+    self, error: Exception, failure_budget: failure_budget_lib.FailureBudget, stepping: bool = False
+  ) -> None:
     """Stores the episode of the environment that caused a fatal error.
 
     Args:
@@ -94,13 +101,17 @@ class ReplaySource:
     for failure in (error, error.__cause__):
       if isinstance(failure, base.EnvironmentFailure):
         index, seed = failure.environment, failure.seed
-        failed = self.failed_episodes(
-            slice(0, len(self.arrays["active"])), stepping)
+        failed = self.failed_episodes(slice(0, len(self.arrays["active"])), stepping)
         # With another seed, the failed episode is not the recorded one: either
         # the next episode failed in its reset, or an environment of another
         # batch failed.
-        failure_budget.fatal = failure_budget_lib.Failure(str(failure), tuple(
-            episode if episode.seed == seed else episode._replace(
-                seed=seed, action=episode.action[:0])
+        failure_budget.fatal = failure_budget_lib.Failure(
+          str(failure),
+          tuple(
+            episode
+            if episode.seed == seed
+            else episode._replace(seed=seed, action=episode.action[:0])
             for episode in failed
-            if episode.environment == index and seed is not None))
+            if episode.environment == index and seed is not None
+          ),
+        )

@@ -17,8 +17,9 @@ from agents.environments.data import import_hook
 # Lines of the C++ loggers: severity letter, date, time, process, file. Older
 # versions of TensorFlow also begin lines with the date and the time.
 _MESSAGE = re.compile(
-    rb"WARNING: All log messages before absl::InitializeLog|[IWE]\d{4} |"
-    rb"\d{4}-\d\d-\d\d [\d:.]+: [IWE] |INFO: Created TensorFlow Lite")
+  rb"WARNING: All log messages before absl::InitializeLog|[IWE]\d{4} |"
+  rb"\d{4}-\d\d-\d\d [\d:.]+: [IWE] |INFO: Created TensorFlow Lite"
+)
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 

@@ -23,13 +23,15 @@ def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
   """
   if isinstance(space, gymnasium.spaces.Dict):
     parts = {key: action_converter(part) for key, part in space.items()}
-    return lambda action: [dict(zip(parts, row, strict=True)) for row in zip(
-        *(part(action[key]) for key, part in parts.items()), strict=True)]
+    return lambda action: [
+      dict(zip(parts, row, strict=True))
+      for row in zip(*(part(action[key]) for key, part in parts.items()), strict=True)
+    ]
   if isinstance(space, gymnasium.spaces.Tuple):
     items = [action_converter(part) for part in space.spaces]
-    return lambda action: list(zip(*(
-        item(action[str(index)]) for index, item in enumerate(items)),
-        strict=True))
+    return lambda action: list(
+      zip(*(item(action[str(index)]) for index, item in enumerate(items)), strict=True)
+    )
   if isinstance(space, gymnasium.spaces.Discrete):
     start = int(space.start)
     return lambda action: [int(x) + start for x in action]
@@ -44,10 +46,12 @@ def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
   with np.errstate(invalid="ignore"):
     scale = np.where(bounded, high / 2 - low / 2, 1).astype(dtype)
     shift = np.where(bounded, high / 2 + low / 2, 0).astype(dtype)
+
   def convert(action: np.ndarray) -> np.ndarray:
     clipped = _clip(action.astype(dtype), clip_low, clip_high)
     # Clips again, because rounding errors may exceed the bounds.
     return _clip(clipped * scale + shift, low, high)
+
   return convert
 
 

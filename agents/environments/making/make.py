@@ -14,11 +14,7 @@ import gymnasium
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.environments.data import (
-  episode_data,
-  mujoco_warnings,
-  tensorflow_log,
-)
+from agents.environments.data import episode_data, mujoco_warnings, tensorflow_log
 from agents.environments.making import third_party, wrappers
 
 # Time limit of tasks that declare none, in steps. Without a limit, one endless
@@ -59,23 +55,24 @@ class MakeEnv:
     third_party.register(config.id)
     env = _find_constructor(config)(**kwargs)
     if not isinstance(env, gymnasium.Env):
-      raise TypeError(
-          f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
+      raise TypeError(f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
     renderer = getattr(env.unwrapped, "mujoco_renderer", None)
-    if self.render_mode and renderer and not any(
-        "camera" in key for key in kwargs):
+    if self.render_mode and renderer and not any("camera" in key for key in kwargs):
       # The default camera does not follow robots, which then leave the picture.
       mujoco = sys.modules["mujoco"]
-      renderer.camera_id = mujoco.mj_name2id(
-          renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+      renderer.camera_id = mujoco.mj_name2id(renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
     for wrapper in config.wrappers:
       for name, arguments in wrapper.items():
         wrapper_class = class_loader.find_class(
-            "env.wrappers", name if ":" in name else
-            f"gymnasium.wrappers:{name}", gymnasium.Wrapper)
-        env = wrapper_class(env, **{  # YAML has no tuples, only lists.
+          "env.wrappers", name if ":" in name else f"gymnasium.wrappers:{name}", gymnasium.Wrapper
+        )
+        env = wrapper_class(
+          env,
+          **{  # YAML has no tuples, only lists.
             key: tuple(value) if isinstance(value, list) else value
-            for key, value in arguments.items()})
+            for key, value in arguments.items()
+          },
+        )
     if config.action_repeat > 1:
       env = wrappers.ActionRepeat(env, config.action_repeat)
     if config.random_start:
@@ -91,8 +88,7 @@ class MakeEnv:
     return env
 
 
-def staggered(config: config_lib.Env, num_envs: int, seed: int
-              ) -> list[MakeEnv]:
+def staggered(config: config_lib.Env, num_envs: int, seed: int) -> list[MakeEnv]:
   """Returns constructors of environments with first episodes of unequal length.
 
   Episodes of equal length would end together, and an update from short segments
@@ -109,9 +105,12 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int
     limit = max_length(config)
   except config_lib.ConfigError:
     return [MakeEnv(config)] * num_envs
-  return [MakeEnv(config, short=(
-      episode_data.episode_seed(seed, index, 0),
-      -(-limit * (index + 1) // num_envs))) for index in range(num_envs)]
+  return [
+    MakeEnv(
+      config, short=(episode_data.episode_seed(seed, index, 0), -(-limit * (index + 1) // num_envs))
+    )
+    for index in range(num_envs)
+  ]
 
 
 def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
@@ -128,8 +127,7 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
     ConfigError: If the id is unknown, or arguments or spaces are not supported.
   """
   if not config.id:
-    raise config_lib.ConfigError(
-        "env.id is empty: name an environment, such as HalfCheetah-v5.")
+    raise config_lib.ConfigError("env.id is empty: name an environment, such as HalfCheetah-v5.")
   try:
     with contextlib.closing(MakeEnv(config)()) as env:
       spaces.check(env.observation_space, env.action_space)
@@ -142,26 +140,28 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
     elif "opencv" in str(error):
       advice = f" Or {third_party.advice('pixels')}."
     raise config_lib.ConfigError(
-        f"env.id={config.id}, env.kwargs={config.kwargs}: "
-        f"{type(error).__name__}: {error}{advice}") from error
+      f"env.id={config.id}, env.kwargs={config.kwargs}: {type(error).__name__}: {error}{advice}"
+    ) from error
   modes = env.metadata.get("render_modes") or ()
   if needs_rendering and "rgb_array" not in modes:
     raise config_lib.ConfigError(
-        f"{config.id} can't be rendered: it has no render mode 'rgb_array'. "
-        f"Its render modes are {modes}.")
+      f"{config.id} can't be rendered: it has no render mode 'rgb_array'. "
+      f"Its render modes are {modes}."
+    )
   notes = [
-      f"{config.id}: the observation{leaf} has shape {leaf.shape} and type "
-      f"{leaf.dtype}, so networks treat it as a vector. Images must have type "
-      "uint8, shape [H, W], [H, W, C] or [C, H, W], and at least 36 x 36 "
-      "pixels."
-      for leaf in spaces.leaves(env.observation_space)
-      if not leaf.is_image
-      and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE]
+    f"{config.id}: the observation{leaf} has shape {leaf.shape} and type "
+    f"{leaf.dtype}, so networks treat it as a vector. Images must have type "
+    "uint8, shape [H, W], [H, W, C] or [C, H, W], and at least 36 x 36 "
+    "pixels."
+    for leaf in spaces.leaves(env.observation_space)
+    if not leaf.is_image and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE
+  ]
   if not _has_time_limit(env):
     notes.append(
-        f"{config.id} declares no time limit. Episodes that do not end by "
-        f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps; set "
-        "env.max_length to change this.")
+      f"{config.id} declares no time limit. Episodes that do not end by "
+      f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps; set "
+      "env.max_length to change this."
+    )
   return notes
 
 
@@ -181,9 +181,10 @@ def max_length(config: config_lib.Env) -> int:
   spec = env.spec
   if not (_has_time_limit(env) and spec and spec.max_episode_steps):
     raise config_lib.ConfigError(
-        f"{config.id} registers no time limit, so the length of an episode is "
-        "unknown: set env.max_length, or learn from segments "
-        "(algorithm.segment_length).")
+      f"{config.id} registers no time limit, so the length of an episode is "
+      "unknown: set env.max_length, or learn from segments "
+      "(algorithm.segment_length)."
+    )
   return -(-spec.max_episode_steps // config.action_repeat)
 
 
@@ -223,16 +224,17 @@ def _is_config_mistake(error: Exception) -> bool:
     return True
   *_, (frame, _) = traceback.walk_tb(error.__traceback__)
   return frame.f_globals.get("__name__", "").startswith(
-      ("agents.environments.making.", "agents.spaces", "gymnasium.")
-      ) and isinstance(
-      error, (AssertionError, AttributeError, TypeError, ValueError, OSError))
+    ("agents.environments.making.", "agents.spaces", "gymnasium.")
+  ) and isinstance(error, (AssertionError, AttributeError, TypeError, ValueError, OSError))
 
 
 def _has_time_limit(env: gymnasium.Env) -> bool:
   """Returns whether an environment has a time limit from task or config."""
-  return any(isinstance(wrapper, gymnasium.wrappers.TimeLimit)
-             and not isinstance(wrapper, wrappers.DefaultTimeLimit)
-             for wrapper in wrappers.chain(env))
+  return any(
+    isinstance(wrapper, gymnasium.wrappers.TimeLimit)
+    and not isinstance(wrapper, wrappers.DefaultTimeLimit)
+    for wrapper in wrappers.chain(env)
+  )
 
 
 def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
@@ -244,15 +246,18 @@ def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
   module, colon, name = config.id.partition(":")
   constructor = class_loader.find(config.id) if colon else None
   if constructor is None:
-    if colon and not any(
-        name in (key, key.rpartition("-v")[0]) for key in gymnasium.registry):
+    if colon and not any(name in (key, key.rpartition("-v")[0]) for key in gymnasium.registry):
       raise AttributeError(
-          f"{module} has no '{name}' and registers no environment of this "
-          f"name.{class_loader.hint(config.id)}")
+        f"{module} has no '{name}' and registers no environment of this "
+        f"name.{class_loader.hint(config.id)}"
+      )
     # Gymnasium's checker inspects every step and costs a tenth of the speed.
     return functools.partial(
-        gymnasium.make, config.id, disable_env_checker=True,
-        max_episode_steps=-1 if config.max_length else None)
+      gymnasium.make,
+      config.id,
+      disable_env_checker=True,
+      max_episode_steps=-1 if config.max_length else None,
+    )
   try:
     env_class = typing.get_type_hints(constructor)["return"]
   except (AttributeError, NameError, KeyError, TypeError):
@@ -260,5 +265,6 @@ def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
   if isinstance(env_class, type) and issubclass(env_class, gymnasium.Env):
     return constructor
   raise TypeError(
-      f"{config.id} must be an environment class, or a function with the "
-      "return annotation `-> gymnasium.Env`.")
+    f"{config.id} must be an environment class, or a function with the "
+    "return annotation `-> gymnasium.Env`."
+  )

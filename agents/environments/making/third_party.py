@@ -17,11 +17,14 @@ class Family(NamedTuple):
 
 
 _FAMILIES = (
-    Family("ALE/", "atari", ("ale_py",)),
-    Family("dm_control/", "dm-control", ("dm_control.suite", "shimmy")),
-    Family("Adroit|AntMaze|Fetch|FrankaKitchen|Hand(Reach|Manip)|PointMaze",
-           "robotics", ("gymnasium_robotics",)),
-    Family("BipedalWalker|CarRacing|LunarLander", "box2d", ("Box2D",)),
+  Family("ALE/", "atari", ("ale_py",)),
+  Family("dm_control/", "dm-control", ("dm_control.suite", "shimmy")),
+  Family(
+    "Adroit|AntMaze|Fetch|FrankaKitchen|Hand(Reach|Manip)|PointMaze",
+    "robotics",
+    ("gymnasium_robotics",),
+  ),
+  Family("BipedalWalker|CarRacing|LunarLander", "box2d", ("Box2D",)),
 )
 
 
@@ -33,10 +36,14 @@ def find(env_id: str) -> Family | None:
       this module.
   """
   module, _, name = env_id.rpartition(":")
-  return next((
-      family for family in _FAMILIES
+  return next(
+    (
+      family
+      for family in _FAMILIES
       if (module in family.modules if module else re.match(family.ids, name))
-      ), None)
+    ),
+    None,
+  )
 
 
 def register(env_id: str) -> None:
@@ -57,8 +64,9 @@ def register(env_id: str) -> None:
         importlib.import_module(module)
   except Exception as error:  # Incompatible versions raise errors of any type.
     raise config_lib.ConfigError(
-        f"env.id={env_id} needs {' and '.join(family.modules)}: "
-        f"{advice(family.extra)}. {type(error).__name__}: {error}") from error
+      f"env.id={env_id} needs {' and '.join(family.modules)}: "
+      f"{advice(family.extra)}. {type(error).__name__}: {error}"
+    ) from error
 
 
 def advice(extra: str) -> str:

@@ -69,17 +69,15 @@ class RandomStart(gymnasium.Wrapper):
     super().__init__(env)
     self._max_steps = max_steps
 
-  def reset(self, *, seed: int | None = None, options: dict | None = None
-            ) -> tuple[Any, dict]:
+  def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
     """Begins an episode with random actions; repeats the reset if it ends."""
     observ, info = self.env.reset(seed=seed, options=options)
     # With `seed` alone, this generator would draw the same numbers as the
     # environment's own generator.
     random = np.random.default_rng(None if seed is None else [seed, 1])
-    self.action_space.seed(int(random.integers(2 ** 31)))
+    self.action_space.seed(int(random.integers(2**31)))
     for _ in range(random.integers(self._max_steps + 1)):
-      observ, _, terminated, truncated, info = self.env.step(
-          self.action_space.sample())
+      observ, _, terminated, truncated, info = self.env.step(self.action_space.sample())
       if terminated or truncated:
         observ, info = self.env.reset(options=options)
     return observ, info
@@ -100,21 +98,18 @@ class StaggeredTimeLimit(DefaultTimeLimit):
     super().__init__(env, length)
     self._limits: dict[int | None, int] = {seed: length}
 
-  def reset(self, *, seed: int | None = None, options: dict | None = None
-            ) -> tuple[Any, dict]:
+  def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
     """Begins an episode, with a time limit if the seed is the given one."""
     self._max_episode_steps = self._limits.get(seed, sys.maxsize)
     return super().reset(seed=seed, options=options)
 
-  def step(self, action: Any) -> tuple[
-      Any, SupportsFloat, bool, bool, dict[str, Any]]:
+  def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
     """Truncates the selected episode at its time limit."""
     if self._max_episode_steps == sys.maxsize:
       return self.env.step(action)
     observ, reward, terminated, truncated, info = self.env.step(action)
     self._elapsed_steps += 1  # type: ignore
-    if self._elapsed_steps == self._max_episode_steps and not (
-        terminated or truncated):
+    if self._elapsed_steps == self._max_episode_steps and not (terminated or truncated):
       truncated, info = True, {**info, "cut_short": True}
     return observ, reward, terminated, truncated, info
 
@@ -134,15 +129,11 @@ class FrameDelta(gymnasium.ObservationWrapper):
   def __init__(self, env: gymnasium.Env) -> None:
     super().__init__(env)
     space = env.observation_space
-    if not (isinstance(space, gymnasium.spaces.Box)
-            and np.issubdtype(space.dtype, np.floating)):
-      raise TypeError(
-          f"frame_delta needs a Box of floating-point type, not {space}.")
-    self.observation_space = gymnasium.spaces.Box(
-        -np.inf, np.inf, space.shape, np.float32)
+    if not (isinstance(space, gymnasium.spaces.Box) and np.issubdtype(space.dtype, np.floating)):
+      raise TypeError(f"frame_delta needs a Box of floating-point type, not {space}.")
+    self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, space.shape, np.float32)
 
-  def reset(self, *, seed: int | None = None, options: dict | None = None
-            ) -> tuple[Any, dict]:
+  def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
     """Begins an episode and forgets the previous observation."""
     self._previous: Any = None
     return super().reset(seed=seed, options=options)

@@ -27,9 +27,14 @@ class WorkerConnection:
   The attribute `since` is the time of the latest request or answer.
   """
 
-  def __init__(self, number: int, variables: dict[str, str],
-               interrupt_fd: int | None, timeout: float,
-               core: int | None = None) -> None:
+  def __init__(
+    self,
+    number: int,
+    variables: dict[str, str],
+    interrupt_fd: int | None,
+    timeout: float,
+    core: int | None = None,
+  ) -> None:
     self.number = number
     self._variables = variables
     self._interrupt_fd = interrupt_fd
@@ -48,7 +53,8 @@ class WorkerConnection:
     with remote_end:
       remote_end.setblocking(True)  # Despite `socket.setdefaulttimeout`.
       self.process = process.WorkerProcess(
-          self.number, remote_end.fileno(), self._variables, self._core)
+        self.number, remote_end.fileno(), self._variables, self._core
+      )
 
   def replace_process(self) -> None:
     """Ends the process, whatever its state, and starts a new one.
@@ -63,8 +69,9 @@ class WorkerConnection:
       self._start()
     except OSError as error:
       raise process.WorkerDied(
-          f"Worker {self.number} (process {self.process.pid}) cannot be "
-          f"replaced: {error}", self.number) from None
+        f"Worker {self.number} (process {self.process.pid}) cannot be replaced: {error}",
+        self.number,
+      ) from None
 
   def send(self, data: bytes, descriptor: int | None = None) -> None:
     """Sends a message. The next `receive` reports a failure.
@@ -80,8 +87,7 @@ class WorkerConnection:
         socket.send_fds(self.socket, [b"\0"], [descriptor])
       sent = self.socket.send(data)
       while sent < len(data):
-        sent += self._retry(
-            select.POLLOUT, self.socket.send, memoryview(data)[sent:])
+        sent += self._retry(select.POLLOUT, self.socket.send, memoryview(data)[sent:])
     except BlockingIOError:  # The process has left thousands of bytes unread.
       self.process.kill_unresponsive(self._timeout)
     except (OSError, process.WorkerDied):
@@ -103,8 +109,7 @@ class WorkerConnection:
       if kind == protocol.ACK:
         return protocol.DONE
       if kind == protocol.RESULT:
-        return protocol.receive(functools.partial(
-            self._retry, select.POLLIN, self.socket.recv))
+        return protocol.receive(functools.partial(self._retry, select.POLLIN, self.socket.recv))
       if kind == protocol.ALIVE:
         return None
     except (OSError, EOFError):

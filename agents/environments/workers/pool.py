@@ -19,17 +19,10 @@ from agents.environments.blocks import base
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings, replay_source
 from agents.environments.making import copied_registrations
-from agents.environments.workers import (
-  affinity,
-  connection,
-  process,
-  protocol,
-  replacement,
-)
+from agents.environments.workers import affinity, connection, process, protocol, replacement
 
 _SECONDS_TO_CHECK = 1.0
-_FAILED = ("A worker has died or did not answer; close the workers and open "
-           "new ones.")
+_FAILED = "A worker has died or did not answer; close the workers and open new ones."
 
 
 class Interrupted(errors.EnvironmentsError):
@@ -72,17 +65,21 @@ class WorkerPool:
       and a step of a replay; slower workers are killed. 0 disables the limit.
   """
 
-  def __init__(self, num_workers: int, interrupt_fd: int | None = None,
-               variables: dict[str, str] | None = None,
-               failure_budget: failure_budget_lib.FailureBudget | None = None,
-               timeout: float = 0.0) -> None:
+  def __init__(
+    self,
+    num_workers: int,
+    interrupt_fd: int | None = None,
+    variables: dict[str, str] | None = None,
+    failure_budget: failure_budget_lib.FailureBudget | None = None,
+    timeout: float = 0.0,
+  ) -> None:
     if num_workers < 1:
-      raise ValueError(
-          f"`num_workers` must be at least 1. Received: {num_workers}.")
+      raise ValueError(f"`num_workers` must be at least 1. Received: {num_workers}.")
     if sys.platform == "win32":
       raise errors.RunError(
-          "Workers inherit file descriptors, which Windows does not support. "
-          "Use WSL, or --no-env-processes.")
+        "Workers inherit file descriptors, which Windows does not support. "
+        "Use WSL, or --no-env-processes."
+      )
     self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     self._timeout = timeout
     self._workers: list[connection.WorkerConnection] = []
@@ -92,10 +89,15 @@ class WorkerPool:
     self.refusal = ""  # Reason why the workers accept no requests, or "".
     try:
       for number in range(num_workers):
-        self._workers.append(connection.WorkerConnection(
-            number, variables or {}, interrupt_fd,
+        self._workers.append(
+          connection.WorkerConnection(
+            number,
+            variables or {},
+            interrupt_fd,
             self._limit(replacement.SECONDS_TO_OPEN),
-            affinity.core_for(number, num_workers)))
+            affinity.core_for(number, num_workers),
+          )
+        )
     except BaseException:
       self.close()
       raise
@@ -108,11 +110,16 @@ class WorkerPool:
     """Process ids of the workers."""
     return [worker.process.pid for worker in self._workers]
 
-  def open(self, block_class: type[base.BlockBase],
-           constructors: Sequence[base.Constructor], first: int,
-           spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
-           source: replay_source.ReplaySource | None, *options: Any
-           ) -> RemoteBlock:
+  def open(
+    self,
+    block_class: type[base.BlockBase],
+    constructors: Sequence[base.Constructor],
+    first: int,
+    spaces: tuple[gymnasium.Space, gymnasium.Space],
+    descriptor: int,
+    source: replay_source.ReplaySource | None,
+    *options: Any,
+  ) -> RemoteBlock:
     """Builds environments on all workers, with an even share on each.
 
     Args:
@@ -132,19 +139,20 @@ class WorkerPool:
       RuntimeError: If too many batches are open, or a worker has failed.
     """
     self._check_usable()
-    free = set(range(protocol.MAX_BLOCKS)) - {
-        block.number for block in self._open}
+    free = set(range(protocol.MAX_BLOCKS)) - {block.number for block in self._open}
     if not free:
-      raise RuntimeError(f"{protocol.MAX_BLOCKS} batches are open on these "
-                         "workers, which is the maximum. Close some of them.")
+      raise RuntimeError(
+        f"{protocol.MAX_BLOCKS} batches are open on these "
+        "workers, which is the maximum. Close some of them."
+      )
     number, size = min(free), len(constructors)
-    shares = dict(zip(self._workers, split_evenly(
-        size, min(size, len(self._workers)))))
+    shares = dict(zip(self._workers, split_evenly(size, min(size, len(self._workers)))))
     registrations = copied_registrations.packed()
-    requests = {worker: protocol.encode(protocol.REQUEST, (number, "open", (
-        block_class, size, rows, first, registrations,
-        cloudpickle.dumps(constructors[rows]), spaces, options)))
-                for worker, rows in shares.items()}
+    requests = {}
+    for worker, rows in shares.items():
+      pickled = cloudpickle.dumps(constructors[rows])
+      args = block_class, size, rows, first, registrations, pickled, spaces, options
+      requests[worker] = protocol.encode(protocol.REQUEST, (number, "open", args))
     block = RemoteBlock(self, number, shares, os.dup(descriptor), requests)
     try:
       self.wait(self.ask(block, block.build, replacement.SECONDS_TO_OPEN))
@@ -155,8 +163,9 @@ class WorkerPool:
     self._open[block] = source
     return block
 
-  def ask(self, block: RemoteBlock, messages: replacement.Messages,
-          min_seconds: float = 0.0) -> replacement.Request:
+  def ask(
+    self, block: RemoteBlock, messages: replacement.Messages, min_seconds: float = 0.0
+  ) -> replacement.Request:
     """Sends a request to all workers of a block.
 
     Args:
@@ -171,8 +180,7 @@ class WorkerPool:
       RuntimeError: If the workers accept no requests.
     """
     self._check_usable()
-    request = replacement.Request(
-        block, messages, self._limit(min_seconds), list(messages), [])
+    request = replacement.Request(block, messages, self._limit(min_seconds), list(messages), [])
     self.refusal = _FAILED  # Cleared after all workers received the request.
     self._requests.append(request)
     for worker, message in messages.items():
@@ -180,8 +188,7 @@ class WorkerPool:
     self.refusal = ""
     return request
 
-  def wait(self, request: replacement.Request, seconds: float | None = None
-           ) -> list[Any]:
+  def wait(self, request: replacement.Request, seconds: float | None = None) -> list[Any]:
     """Waits for the answers to a request.
 
     Args:
@@ -253,24 +260,33 @@ class WorkerPool:
     """Receives the missing answers to a request."""
     while request.waiting:
       try:
-        request.answers.append(
-            self._answer(request.waiting, request.seconds, deadline))
+        request.answers.append(self._answer(request.waiting, request.seconds, deadline))
         del request.waiting[0]
       except process.WorkerDied as death:
-        # A new worker cannot repeat answers that were not returned yet, and it
-        # cannot rebuild a block without a source.
-        if deadline is not None or None in self._open.values() or any(
-            not other.waiting and other.block in self._open
-            for other in self._requests):
+        if deadline is not None or not self._can_replace():
           raise
         replacement.replace_worker(
-            self._workers[death.number], death, self._open, self._requests,
-            self.failure_budget, lambda worker, min_seconds: self._answer(
-                [worker], self._limit(min_seconds)).unwrap())
+          self._workers[death.number],
+          death,
+          self._open,
+          self._requests,
+          self.failure_budget,
+          lambda worker, min_seconds: self._answer([worker], self._limit(min_seconds)).unwrap(),
+        )
 
-  def _answer(self, workers: Sequence[connection.WorkerConnection],
-              seconds: float, deadline: float | None = None
-              ) -> protocol.Answer:
+  def _can_replace(self) -> bool:
+    """Returns whether a new worker could continue the work of a dead one.
+
+    A new worker cannot repeat answers that were not returned yet, and it cannot
+    rebuild a block without a source.
+    """
+    return None not in self._open.values() and not any(
+      not request.waiting and request.block in self._open for request in self._requests
+    )
+
+  def _answer(
+    self, workers: list[connection.WorkerConnection], seconds: float, deadline: float | None = None
+  ) -> protocol.Answer:
     """Waits for the answer of the first of several workers.
 
     Args:
@@ -283,8 +299,7 @@ class WorkerPool:
     while True:
       before = time.monotonic()
       ready = dict(first.poll.poll(1000 * _SECONDS_TO_CHECK))
-      if ready.pop(first.socket.fileno(), None) and (
-          answer := first.receive()):
+      if ready.pop(first.socket.fileno(), None) and (answer := first.receive()):
         for warning in answer.warnings:
           mujoco_warnings.warn(warning)
         return answer
@@ -326,14 +341,20 @@ class RemoteBlock:
 
   deterministic = True
 
-  def __init__(self, pool: WorkerPool, number: int,
-               shares: dict[connection.WorkerConnection, slice], memory: int,
-               requests: dict[connection.WorkerConnection, bytes]) -> None:
+  def __init__(
+    self,
+    pool: WorkerPool,
+    number: int,
+    shares: dict[connection.WorkerConnection, slice],
+    memory: int,
+    requests: dict[connection.WorkerConnection, bytes],
+  ) -> None:
     self._pool = pool
     self.number = number
     self.shares = shares
     self.build: replacement.Messages = {
-        worker: (request, memory) for worker, request in requests.items()}
+      worker: (request, memory) for worker, request in requests.items()
+    }
     self.wake: replacement.Messages = dict.fromkeys(shares, (bytes([number]),))
     self._memory = memory
     self._steps: list[replacement.Request] = []  # Begun by `step_async`.
@@ -374,8 +395,7 @@ class RemoteBlock:
     Returns:
       The joined lists that the method returns.
     """
-    return [item for result in self._pool.wait(self.ask(name, *args))
-            for item in result or ()]
+    return [item for result in self._pool.wait(self.ask(name, *args)) for item in result or ()]
 
   reset = functools.partialmethod(request, "reset")
   begin_next = functools.partialmethod(request, "begin_next")
@@ -404,11 +424,10 @@ class RemoteBlock:
     """
     # Encodes all messages before it sends the first, so that an argument that
     # cannot be pickled leaves the workers usable.
-    return self._pool.ask(self, {
-        worker: self.message(worker, name, *args) for worker in self.shares})
+    messages = {worker: self.message(worker, name, *args) for worker in self.shares}
+    return self._pool.ask(self, messages)
 
-  def message(self, worker: connection.WorkerConnection, name: str,
-              *args: Any) -> tuple[bytes]:
+  def message(self, worker: connection.WorkerConnection, name: str, *args: Any) -> tuple[bytes]:
     """Encodes a request to one worker.
 
     Args:
@@ -420,5 +439,5 @@ class RemoteBlock:
       Arguments of `WorkerConnection.send`.
     """
     rows = self.shares[worker]
-    return protocol.encode(protocol.REQUEST, (self.number, name, [
-        arg[rows] if isinstance(arg, list) else arg for arg in args])),
+    share = [arg[rows] if isinstance(arg, list) else arg for arg in args]
+    return (protocol.encode(protocol.REQUEST, (self.number, name, share)),)

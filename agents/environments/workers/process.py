@@ -16,8 +16,10 @@ SECONDS_TO_CLOSE = 3.0  # Limit for closing the environments of a worker.
 _SECONDS_TO_DUMP = 1.0
 # Causes of death by exit code.
 _SIGNAL_NAMES = {-number: number.name for number in signal.Signals}
-_HINTS = {-signal.SIGKILL: ". Was the machine out of memory?",
-          -signal.SIGSEGV: ": an environment's native code crashed."}
+_HINTS = {
+  -signal.SIGKILL: ". Was the machine out of memory?",
+  -signal.SIGSEGV: ": an environment's native code crashed.",
+}
 
 
 class WorkerDied(errors.EnvironmentsError):
@@ -45,8 +47,9 @@ class WorkerProcess:
   The methods `poll` and `wait` are those of `subprocess.Popen`.
   """
 
-  def __init__(self, number: int, connection_fd: int,
-               variables: dict[str, str], core: int | None) -> None:
+  def __init__(
+    self, number: int, connection_fd: int, variables: dict[str, str], core: int | None
+  ) -> None:
     self._number = number
     self.kill_reason = ""  # Set by `kill_unresponsive`.
     self._stacks = tempfile.TemporaryFile()  # Stack traces of the process.
@@ -58,9 +61,13 @@ class WorkerProcess:
     try:
       descriptors = connection_fd, lifeline, self._stacks.fileno()
       self._process = launch(
-          "agents.environments.workers.worker_main", descriptors, variables,
-          stdin=subprocess.DEVNULL, pass_fds=descriptors,
-          start_new_session=True)
+        "agents.environments.workers.worker_main",
+        descriptors,
+        variables,
+        stdin=subprocess.DEVNULL,
+        pass_fds=descriptors,
+        start_new_session=True,
+      )
       affinity.configure(self.pid, core)
       self.poll, self.wait = self._process.poll, self._process.wait
     except BaseException:
@@ -86,13 +93,11 @@ class WorkerProcess:
     """
     self._process.send_signal(signal.SIGUSR2)
     deadline, before = time.monotonic() + _SECONDS_TO_DUMP, None
-    while (text := self._stack_traces()) != before or (
-        not text and time.monotonic() < deadline):
+    while (text := self._stack_traces()) != before or (not text and time.monotonic() < deadline):
       before = text
       time.sleep(0.05)
     self.kill()
-    self.kill_reason = (
-        f"gave no answer for {seconds:g} seconds (env_timeout) and was killed.")
+    self.kill_reason = f"gave no answer for {seconds:g} seconds (env_timeout) and was killed."
     return self.death()
 
   def release(self) -> None:
@@ -116,23 +121,25 @@ class WorkerProcess:
       try:
         code = self.wait(timeout=5)
         name = _SIGNAL_NAMES.get(code, f"signal {-code}")
-        reason = (f"was killed by {name}{_HINTS.get(code, '')}" if code < 0 else
-                  f"exited with code {code}; see its messages above.")
+        reason = (
+          f"was killed by {name}{_HINTS.get(code, '')}"
+          if code < 0
+          else f"exited with code {code}; see its messages above."
+        )
       except subprocess.TimeoutExpired:
         reason = "closed its connection."
     text = self._stack_traces().decode(errors="replace")
     trace = f" It was here:\n{text}" if text else ""
-    return WorkerDied(
-        f"Worker {self._number} (process {self.pid}) {reason}{trace}",
-        self._number)
+    return WorkerDied(f"Worker {self._number} (process {self.pid}) {reason}{trace}", self._number)
 
   def _stack_traces(self) -> bytes:
     """Returns what the process has written, without moving its position."""
     return os.pread(self._stacks.fileno(), 1 << 20, 0)
 
 
-def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
-           **options: Any) -> subprocess.Popen:
+def launch(
+  module: str, arguments: tuple[int, ...], variables: dict[str, str], **options: Any
+) -> subprocess.Popen:
   """Starts a fresh interpreter that calls `main` of a module.
 
   Args:
@@ -147,10 +154,8 @@ def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
   # `-m` is not used, because it would search the current folder before the
   # packages. Python itself ignores entries of `sys.path` that are not strings.
   path = [entry for entry in sys.path if isinstance(entry, str)]
-  code = (f"import sys; sys.path[:] = {path!r}; "
-          f"import {module}; {module}.main(*{arguments!r})")
-  threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-             "MKL_NUM_THREADS": "1"}
+  code = f"import sys; sys.path[:] = {path!r}; import {module}; {module}.main(*{arguments!r})"
+  threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
   return subprocess.Popen(
-      [sys.executable, "-c", code], env={**threads, **os.environ, **variables},
-      **options)
+    [sys.executable, "-c", code], env={**threads, **os.environ, **variables}, **options
+  )

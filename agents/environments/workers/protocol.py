@@ -15,7 +15,7 @@ import cloudpickle
 
 REQUEST = b"\xff"
 DESCRIPTOR = b"\xfe"
-MAX_BLOCKS = 0xfe  # Number of blocks that one byte can address.
+MAX_BLOCKS = 0xFE  # Number of blocks that one byte can address.
 ACK = b"\x00"
 RESULT = b"\x01"
 ALIVE = b"\x02"
@@ -74,6 +74,7 @@ def receive(receive_bytes: Callable[[int], bytes]) -> Any:
   Raises:
     EOFError: If the other process has closed the connection.
   """
+
   def read(size: int) -> bytearray:
     data = bytearray()
     while len(data) < size:
@@ -82,7 +83,8 @@ def receive(receive_bytes: Callable[[int], bytes]) -> Any:
         raise EOFError("The other process has closed the connection.")
       data += part
     return data
-  size, = HEADER.unpack(read(HEADER.size))
+
+  (size,) = HEADER.unpack(read(HEADER.size))
   return pickle.loads(read(size))
 
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 SECONDS_TO_OPEN = 60.0  # Minimum of the limit for starting a worker.
 
 # Arguments of `WorkerConnection.send` for each worker of a block.
-Messages = Mapping[
-    connection.WorkerConnection, tuple[bytes] | tuple[bytes, int]]
+Messages = Mapping[connection.WorkerConnection, tuple[bytes] | tuple[bytes, int]]
 
 
 @dataclasses.dataclass(eq=False)
@@ -32,11 +31,13 @@ class Request:
 
 
 def replace_worker(
-    worker: connection.WorkerConnection, death: process.WorkerDied,
-    blocks: Mapping[pool.RemoteBlock, replay_source.ReplaySource | None],
-    requests: Iterable[Request],
-    failure_budget: failure_budget_lib.FailureBudget,
-    receive: Callable[[connection.WorkerConnection, float], Any]) -> None:
+  worker: connection.WorkerConnection,
+  death: process.WorkerDied,
+  blocks: Mapping[pool.RemoteBlock, replay_source.ReplaySource | None],
+  requests: Iterable[Request],
+  failure_budget: failure_budget_lib.FailureBudget,
+  receive: Callable[[connection.WorkerConnection, float], Any],
+) -> None:
   """Starts a new process, rebuilds its environments and repeats requests.
 
   Args:
@@ -54,13 +55,14 @@ def replace_worker(
   repeated = [request for request in requests if worker in request.waiting]
   while True:
     failed = [
-        episode for request in repeated
-        if (source := blocks.get(request.block))
-        for episode in source.failed_episodes(
-            request.block.shares[worker],
-            request.messages is request.block.wake)]
-    if not failure_budget.record(
-        failure_budget_lib.Failure(str(death), tuple(failed))):
+      episode
+      for request in repeated
+      if (source := blocks.get(request.block))
+      for episode in source.failed_episodes(
+        request.block.shares[worker], request.messages is request.block.wake
+      )
+    ]
+    if not failure_budget.record(failure_budget_lib.Failure(str(death), tuple(failed))):
       raise death
     try:
       worker.replace_process()

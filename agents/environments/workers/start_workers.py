@@ -5,8 +5,9 @@ from agents.environments.data import failure_budget
 from agents.environments.workers import pool
 
 
-def start_workers(config: config_lib.Config, interrupt_fd: int | None = None
-                  ) -> pool.WorkerPool | None:
+def start_workers(
+  config: config_lib.Config, interrupt_fd: int | None = None
+) -> pool.WorkerPool | None:
   """Starts worker processes, and does not wait until they are ready.
 
   Args:
@@ -19,6 +20,8 @@ def start_workers(config: config_lib.Config, interrupt_fd: int | None = None
   if not config.env_processes:
     return None
   return pool.WorkerPool(
-      config.workers(pool.num_cores()), interrupt_fd,
-      failure_budget=failure_budget.FailureBudget(config.max_failures),
-      timeout=config.env_timeout)
+    config.workers(pool.num_cores()),
+    interrupt_fd,
+    failure_budget=failure_budget.FailureBudget(config.max_failures),
+    timeout=config.env_timeout,
+  )

@@ -50,11 +50,13 @@ def _serve(connection: socket.socket) -> None:
   warnings: list[str] = []
   mujoco_warnings.capture(warnings.append)
   last_beat = 0.0
+
   def beat() -> None:
     nonlocal last_beat
     if (now := time.monotonic()) > last_beat + _SECONDS_BETWEEN_HEARTBEATS:
       connection.send(protocol.ALIVE)
       last_beat = now
+
   base.BlockBase.heartbeat = staticmethod(beat)
   blocks: dict[int, Any] = {}
   descriptors: list[int] = []
@@ -72,13 +74,10 @@ def _serve(connection: socket.socket) -> None:
             connection.send(protocol.ACK)
             continue
         else:
-          result = _handle(
-              protocol.receive(connection.recv), blocks, descriptors)
-        answer = _pickled(
-            protocol.Answer(result, warnings=tuple(warnings)), stepping)
+          result = _handle(protocol.receive(connection.recv), blocks, descriptors)
+        answer = _pickled(protocol.Answer(result, warnings=tuple(warnings)), stepping)
       except BaseException as error:
-        answer = _pickled(protocol.Answer(
-            None, error, _failure(error), tuple(warnings)))
+        answer = _pickled(protocol.Answer(None, error, _failure(error), tuple(warnings)))
       connection.sendall(protocol.encode(protocol.RESULT, answer))
       warnings.clear()
   except (ConnectionError, EOFError):
@@ -89,8 +88,7 @@ def _serve(connection: socket.socket) -> None:
         stack.callback(block.close)
 
 
-def _handle(request: tuple[int, str, tuple], blocks: dict[int, Any],
-            descriptors: list[int]) -> Any:
+def _handle(request: tuple[int, str, tuple], blocks: dict[int, Any], descriptors: list[int]) -> Any:
   """Opens or closes a block, or calls one of its methods."""
   number, name, arguments = request
   if name == "open":
@@ -103,9 +101,17 @@ def _handle(request: tuple[int, str, tuple], blocks: dict[int, Any],
   return None
 
 
-def _open(descriptor: int, block_class: Any, size: int, rows: slice, first: int,
-          registrations: dict[str, bytes], pickled: bytes, spaces: tuple,
-          options: tuple) -> Any:
+def _open(
+  descriptor: int,
+  block_class: Any,
+  size: int,
+  rows: slice,
+  first: int,
+  registrations: dict[str, bytes],
+  pickled: bytes,
+  spaces: tuple,
+  options: tuple,
+) -> Any:
   buffer = shared_memory.attach(descriptor)
   copied_registrations.add(registrations)
   constructors = cloudpickle.loads(pickled)
@@ -132,10 +138,13 @@ def _pickled(answer: protocol.Answer, plain: bool = False) -> bytes:
     cloudpickle.loads(data)  # Some errors can be pickled but not unpickled.
     return data
   except Exception:
-    return cloudpickle.dumps(answer._replace(
+    return cloudpickle.dumps(
+      answer._replace(
         result=protocol.picklable(answer.result),
-        error=answer.failure or answer.error and base.EnvironmentFailure(
-            repr(answer.error)), failure=None))
+        error=answer.failure or answer.error and base.EnvironmentFailure(repr(answer.error)),
+        failure=None,
+      )
+    )
 
 
 def _failure(error: BaseException) -> base.EnvironmentFailure | None:
@@ -154,15 +163,20 @@ def _ignore_until_fork(signum: int) -> None:
   signals to all processes of a run. Child processes would inherit SIG_IGN.
   """
   signal.signal(signum, lambda *_: None)
+
   def unblock() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signum})
+
   def restore() -> None:
     signal.signal(signum, signal.SIG_DFL)
     unblock()
+
   # Blocks the signal during a fork, because it could be lost otherwise.
   os.register_at_fork(
-      before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signum}),
-      after_in_parent=unblock, after_in_child=restore)
+    before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signum}),
+    after_in_parent=unblock,
+    after_in_child=restore,
+  )
 
 
 def _start_guard(lifeline_fd: int) -> None:

@@ -8,8 +8,7 @@ import importlib
 import pathlib
 from typing import Any
 
-NAMES = sorted(
-    path.stem for path in pathlib.Path(__file__).parent.glob("*.md"))
+NAMES = sorted(path.stem for path in pathlib.Path(__file__).parent.glob("*.md"))
 
 
 def load(name: str) -> Any:

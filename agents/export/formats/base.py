@@ -33,11 +33,10 @@ class ExportFormat:
     for module in self.modules:
       if not importlib.util.find_spec(module):
         raise config_lib.ConfigError(
-            f"--format {self.name} needs {module}: "
-            f"pip install 'batched-ppo[{self.name}]'.")
+          f"--format {self.name} needs {module}: pip install 'batched-ppo[{self.name}]'."
+        )
 
-  def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path
-            ) -> None:
+  def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path) -> None:
     """Writes a policy.
 
     Args:

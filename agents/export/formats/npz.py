@@ -18,11 +18,9 @@ class Format(base.ExportFormat):
 
   def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path) -> None:
     """Writes the graph as NumPy calls, and copies `numpy_player`."""
-    program, constants = graph_to_numpy.translate(
-        policy.frozen, policy.inputs, policy.outputs)
+    program, constants = graph_to_numpy.translate(policy.frozen, policy.inputs, policy.outputs)
     program["inputs"] = signature.as_dicts(policy.inputs)
-    program["action"] = signature.nested(
-        policy.action_space, iter(policy.names("action")))
+    program["action"] = signature.nested(policy.action_space, iter(policy.names("action")))
     np.savez_compressed(path, about=json.dumps(program), **constants)
     shutil.copy(numpy_player.__file__, path.parent / "player.py")
 

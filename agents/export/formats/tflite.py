@@ -26,8 +26,7 @@ class Format(base.ExportFormat):
   def load(self, path: pathlib.Path) -> policy_lib.PolicyFunction:
     """Returns a function that LiteRT runs in one thread."""
     from ai_edge_litert import interpreter
-    runner = interpreter.Interpreter(
-        str(path), num_threads=1).get_signature_runner()
+
+    runner = interpreter.Interpreter(str(path), num_threads=1).get_signature_runner()
     # Copies, because the interpreter reuses the memory of its outputs.
-    return lambda inputs: {
-        name: np.array(x) for name, x in runner(**inputs).items()}
+    return lambda inputs: {name: np.array(x) for name, x in runner(**inputs).items()}

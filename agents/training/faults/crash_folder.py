@@ -28,9 +28,9 @@ class Crash(NamedTuple):
   failure: failure_budget.Failure
 
 
-def save_survived(run: run_folder.RunFolder,
-                  failures: failure_budget.FailureBudget, step: int
-                  ) -> list[str]:
+def save_survived(
+  run: run_folder.RunFolder, failures: failure_budget.FailureBudget, step: int
+) -> list[str]:
   """Saves the tolerated failures since the previous call.
 
   Args:
@@ -41,14 +41,15 @@ def save_survived(run: run_folder.RunFolder,
   Returns:
     One line per failure for the console.
   """
-  return [f"step {step:,}: restart: {failure.summary} "
-          f"(details: {save(run, step, failure)})"
-          for failure in failures.drain()]
+  return [
+    f"step {step:,}: restart: {failure.summary} (details: {save(run, step, failure)})"
+    for failure in failures.drain()
+  ]
 
 
-def save_fatal(run: run_folder.RunFolder,
-               failures: failure_budget.FailureBudget, step: int,
-               error: Exception) -> None:
+def save_fatal(
+  run: run_folder.RunFolder, failures: failure_budget.FailureBudget, step: int, error: Exception
+) -> None:
   """Saves the failure that caused an error, and prints the crash folder.
 
   Args:
@@ -69,12 +70,10 @@ def is_environment_failure(error: Exception) -> bool:
   Args:
     error: Error that ended an epoch.
   """
-  return any(isinstance(cause, errors.EnvironmentsError)
-             for cause in (error, error.__cause__))
+  return any(isinstance(cause, errors.EnvironmentsError) for cause in (error, error.__cause__))
 
 
-def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure
-         ) -> pathlib.Path:
+def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure) -> pathlib.Path:
   """Saves a failure in a new crash folder.
 
   Args:
@@ -93,16 +92,16 @@ def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure
     number += 1
   with atomic_write.convert_errors(path):
     path.mkdir(parents=True)
-    (path / "about.txt").write_text(
-        failure.text, "utf-8", errors="backslashreplace")
+    (path / "about.txt").write_text(failure.text, "utf-8", errors="backslashreplace")
     (path / "config.yaml").write_text(config_lib.dump(run.config))
     if episodes := failure.episodes:
       np.savez(
-          path / "episodes.npz",
-          environment=[episode.environment for episode in episodes],
-          seed=[episode.seed for episode in episodes],
-          length=[len(episode.action) for episode in episodes],
-          action=np.concatenate([episode.action for episode in episodes]))
+        path / "episodes.npz",
+        environment=[episode.environment for episode in episodes],
+        seed=[episode.seed for episode in episodes],
+        length=[len(episode.action) for episode in episodes],
+        action=np.concatenate([episode.action for episode in episodes]),
+      )
   return path
 
 
@@ -120,8 +119,7 @@ def load(path: pathlib.Path) -> Crash:
   """
   try:
     text = (path / "about.txt").read_text("utf-8", errors="replace")
-    config = config_lib.load(
-        (path / "config.yaml").read_text(), str(path / "config.yaml"))
+    config = config_lib.load((path / "config.yaml").read_text(), str(path / "config.yaml"))
     # Guards the crash folder, and the run folder two levels above.
     for folder in (path, *path.resolve().parents[:2]):
       if (folder / "config.yaml").exists():
@@ -130,13 +128,16 @@ def load(path: pathlib.Path) -> Crash:
     if (path / "episodes.npz").exists():
       with np.load(path / "episodes.npz", allow_pickle=False) as file:
         actions = np.split(file["action"], np.cumsum(file["length"])[:-1])
-        episodes = tuple(itertools.starmap(failure_budget.FailedEpisode, zip(
-            file["environment"].tolist(), file["seed"].tolist(), actions,
-            strict=True)))
+        episodes = tuple(
+          itertools.starmap(
+            failure_budget.FailedEpisode,
+            zip(file["environment"].tolist(), file["seed"].tolist(), actions, strict=True),
+          )
+        )
   except config_lib.ConfigError:
     raise
   except Exception as error:
     raise config_lib.ConfigError(
-        f"{path} is not a crash folder such as RUN_DIR/crashes/...: "
-        f"{str(error).partition('.')[0]}.") from None
+      f"{path} is not a crash folder such as RUN_DIR/crashes/...: {str(error).partition('.')[0]}."
+    ) from None
   return Crash(config, failure_budget.Failure(text, episodes))

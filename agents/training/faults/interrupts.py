@@ -57,8 +57,7 @@ class Interrupts:
     self._arrivals, self._sender = socket.socketpair()
     self._sender.setblocking(False)
     self._handlers = self.install_handlers()
-    self._old_fd = signal.set_wakeup_fd(
-        self._sender.fileno(), warn_on_full_buffer=False)
+    self._old_fd = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
     self._thread = threading.Thread(target=self._watch, daemon=True)
     self._thread.start()
     return self
@@ -82,8 +81,9 @@ class Interrupts:
       The previous Python handler of each signal.
     """
     # Also replaces handlers that C++ code has installed.
-    return {signum: signal.signal(signum, lambda *_: None)
-            for signum in (signal.SIGINT, signal.SIGTERM)}
+    return {
+      signum: signal.signal(signum, lambda *_: None) for signum in (signal.SIGINT, signal.SIGTERM)
+    }
 
   @contextlib.contextmanager
   def save_on_timeout(self, save: Callable[[], None]) -> Iterator[None]:
@@ -114,12 +114,11 @@ class Interrupts:
       if self.signum is None and signum in (signal.SIGINT, signal.SIGTERM):
         self.signum = signum
         deadlines = [
-            (now + _SECONDS_FOR_STEPS, lambda: os.write(self._give_up, b"\0")),
-            (now + _SECONDS_FOR_EPOCH, self._save_and_end),
-            (now + _SECONDS_TO_END, lambda: self._end(
-                "It took too long to stop."))]
-        _print(f"\n{signal.Signals(signum).name}: finishing the epoch; "
-               "Ctrl-C again ends at once.")
+          (now + _SECONDS_FOR_STEPS, lambda: os.write(self._give_up, b"\0")),
+          (now + _SECONDS_FOR_EPOCH, self._save_and_end),
+          (now + _SECONDS_TO_END, lambda: self._end("It took too long to stop.")),
+        ]
+        _print(f"\n{signal.Signals(signum).name}: finishing the epoch; Ctrl-C again ends at once.")
       elif signum == signal.SIGINT:
         self._end("Ended at once.")
 
@@ -127,10 +126,10 @@ class Interrupts:
     """Saves the state from before the epoch, if one is in progress."""
     with self._saving:
       if self._save is not None:
-        ended = _wait_for(
-            self._try_to_save, _SECONDS_TO_END - _SECONDS_FOR_EPOCH)
-        self._end("The epoch took too long and was given up." if ended else
-                  "It took too long to save.")
+        ended = _wait_for(self._try_to_save, _SECONDS_TO_END - _SECONDS_FOR_EPOCH)
+        self._end(
+          "The epoch took too long and was given up." if ended else "It took too long to save."
+        )
 
   def _try_to_save(self) -> None:
     assert self._save
@@ -146,9 +145,11 @@ class Interrupts:
 
 def _print(text: str) -> None:
   """Prints in a thread, and waits briefly, because a full pipe blocks."""
+
   def write() -> None:
     with contextlib.suppress(OSError):
       print(text, file=sys.stderr, flush=True)
+
   _wait_for(write, _SECONDS_TO_PRINT)
 
 

@@ -7,11 +7,17 @@ from agents.training import epoch_result
 
 # TensorBoard groups of metrics. All other metrics are in the group "policy".
 _GROUPS = {
-    "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
-    "explained_variance": "losses", "learning_rate": "losses",
-    "value_mean": "losses", "observ_mean": "normalization",
-    "observ_std": "normalization", "observ_clipped": "normalization",
-    "reward_scale": "normalization"}
+  "policy_loss": "losses",
+  "value_loss": "losses",
+  "grad_norm": "losses",
+  "explained_variance": "losses",
+  "learning_rate": "losses",
+  "value_mean": "losses",
+  "observ_mean": "normalization",
+  "observ_std": "normalization",
+  "observ_clipped": "normalization",
+  "reward_scale": "normalization",
+}
 
 
 class MetricsRow(NamedTuple):
@@ -21,11 +27,15 @@ class MetricsRow(NamedTuple):
   scalars: dict[str, float | None]  # TensorBoard values by tag, or None.
 
 
-def training_row(step: int, seconds: float,
-                 statistics: epoch_result.Statistics,
-                 metrics: dict[str, float],
-                 time_shares: dict[str, float | None], warnings: Sequence[str],
-                 restarts: int) -> MetricsRow:
+def training_row(
+  step: int,
+  seconds: float,
+  statistics: epoch_result.Statistics,
+  metrics: dict[str, float],
+  time_shares: dict[str, float | None],
+  warnings: Sequence[str],
+  restarts: int,
+) -> MetricsRow:
   """Returns the row of a report on training.
 
   Args:
@@ -39,17 +49,21 @@ def training_row(step: int, seconds: float,
   """
   groups = {name: _GROUPS.get(name, "policy") for name in metrics}
   return _row(
-      "train", step, seconds, statistics,
-      {**time_shares, "warnings": warnings, "restarts": restarts},
-      {**{f"{groups[name]}/{name}": value for name, value in metrics.items()},
-       "reliability/restarts": restarts,
-       **{f"performance/{name}": value for name, value in time_shares.items()},
-       **{f"reward_parts/{name}": value for name, value
-          in statistics.mean_reward_parts().items()}})
+    "train",
+    step,
+    seconds,
+    statistics,
+    {**time_shares, "warnings": warnings, "restarts": restarts},
+    {
+      **{f"{groups[name]}/{name}": value for name, value in metrics.items()},
+      "reliability/restarts": restarts,
+      **{f"performance/{name}": value for name, value in time_shares.items()},
+      **{f"reward_parts/{name}": value for name, value in statistics.mean_reward_parts().items()},
+    },
+  )
 
 
-def evaluation_row(step: int, seconds: float,
-                   statistics: epoch_result.Statistics) -> MetricsRow:
+def evaluation_row(step: int, seconds: float, statistics: epoch_result.Statistics) -> MetricsRow:
   """Returns the row of an evaluation.
 
   Args:
@@ -60,13 +74,17 @@ def evaluation_row(step: int, seconds: float,
   return _row("eval", step, seconds, statistics, {}, {})
 
 
-def _row(phase: str, step: int, seconds: float,
-         statistics: epoch_result.Statistics, fields: dict[str, Any],
-         scalars: dict[str, float | None]) -> MetricsRow:
+def _row(
+  phase: str,
+  step: int,
+  seconds: float,
+  statistics: epoch_result.Statistics,
+  fields: dict[str, Any],
+  scalars: dict[str, float | None],
+) -> MetricsRow:
   """Returns a row with the metrics that training and evaluation share."""
   episodes = statistics.row()
   return MetricsRow(
-      {"phase": phase, "step": step, "seconds": round(seconds, 3), **episodes,
-       **fields},
-      {**scalars, "score/return": episodes["return_mean"],
-       "score/length": episodes["length_mean"]})
+    {"phase": phase, "step": step, "seconds": round(seconds, 3), **episodes, **fields},
+    {**scalars, "score/return": episodes["return_mean"], "score/length": episodes["length_mean"]},
+  )

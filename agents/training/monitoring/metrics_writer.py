@@ -41,8 +41,7 @@ class MetricsWriter:
       raise this error.
   """
 
-  def __init__(self, folder: pathlib.Path,
-               lengths: dict[str, int] | None = None) -> None:
+  def __init__(self, folder: pathlib.Path, lengths: dict[str, int] | None = None) -> None:
     self._folder = folder
     with self._write_errors():
       for path in self._paths():
@@ -53,8 +52,8 @@ class MetricsWriter:
           os.truncate(path, min(length, path.stat().st_size))
       self._rows = open(folder / "metrics.jsonl", "a")
       self._writers = {
-          phase: tf.summary.create_file_writer(str(folder / phase))
-          for phase in ("train", "eval")}
+        phase: tf.summary.create_file_writer(str(folder / phase)) for phase in ("train", "eval")
+      }
 
   def write(self, row: metrics_row.MetricsRow) -> None:
     """Writes a row to `metrics.jsonl` and to TensorBoard.
@@ -94,8 +93,7 @@ class MetricsWriter:
       step: Training steps completed.
     """
     data = tf.constant([str(gif.width), str(gif.height), gif.data])
-    metadata = image_metadata.create_summary_metadata(
-        tag, "", converted_to_tensor=True)
+    metadata = image_metadata.create_summary_metadata(tag, "", converted_to_tensor=True)
     with self.training_events(step):
       tf.summary.write(tag, data, metadata=metadata)
 
@@ -106,22 +104,26 @@ class MetricsWriter:
       config: Configuration of the run.
     """
     settings = config_lib.flat(config)
-    with self._write_errors(), tf.summary.create_file_writer(
-        str(self._folder)).as_default(step=0):
-      tf.summary.text("about/steps", (
+    with self._write_errors(), tf.summary.create_file_writer(str(self._folder)).as_default(step=0):
+      tf.summary.text(
+        "about/steps",
+        (
           f"The x-axis counts decisions of the agent in all {config.num_envs} "
           "training environments together. Each decision takes "
-          f"{config.env.action_repeat} step(s) of the simulator."))
+          f"{config.env.action_repeat} step(s) of the simulator."
+        ),
+      )
       tf.summary.text("about/config", f"```\n{config_lib.dump(config)}```")
       layout = json_format.Parse(CHARTS.read_text(), layout_pb2.Layout())
-      tf.summary.experimental.write_raw_pb(
-          custom_scalar.pb(layout).SerializeToString(), step=0)
+      tf.summary.experimental.write_raw_pb(custom_scalar.pb(layout).SerializeToString(), step=0)
       hparams_api.hparams_config(
-          [hparams_api.HParam(name) for name in settings], [
-              hparams_api.Metric("score/return", "eval", "return, mean action"),
-              hparams_api.Metric("score/return", "train", "return, sampled"),
-              hparams_api.Metric("performance/steps_per_second", "train",
-                                 "steps per second")])
+        [hparams_api.HParam(name) for name in settings],
+        [
+          hparams_api.Metric("score/return", "eval", "return, mean action"),
+          hparams_api.Metric("score/return", "train", "return, sampled"),
+          hparams_api.Metric("performance/steps_per_second", "train", "steps per second"),
+        ],
+      )
       hparams_api.hparams(settings)
 
   def sync(self) -> None:
@@ -138,8 +140,7 @@ class MetricsWriter:
     with self._write_errors():
       for writer in self._writers.values():
         writer.flush()
-    return {str(path.relative_to(self._folder)): path.stat().st_size
-            for path in self._paths()}
+    return {str(path.relative_to(self._folder)): path.stat().st_size for path in self._paths()}
 
   def close(self) -> None:
     """Closes all files.
@@ -164,6 +165,8 @@ class MetricsWriter:
 
   def _paths(self) -> list[pathlib.Path]:
     """Returns the paths of the existing files."""
-    return [path for pattern in (
-        "metrics.jsonl", "events*", "train/events*", "eval/events*")
-            for path in self._folder.glob(pattern)]
+    return [
+      path
+      for pattern in ("metrics.jsonl", "events*", "train/events*", "eval/events*")
+      for path in self._folder.glob(pattern)
+    ]

@@ -25,13 +25,16 @@ class Progress:
     self._steps = steps
     # Without the remaining time of tqdm, which ignores evaluations.
     self.bar = tqdm.tqdm(
-        total=steps, initial=done, unit_scale=True, dynamic_ncols=True,
-        disable=None,  # Disabled without a terminal.
-        bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]")
+      total=steps,
+      initial=done,
+      unit_scale=True,
+      dynamic_ncols=True,
+      disable=None,  # Disabled without a terminal.
+      bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
+    )
     self._scores: dict[str, str] = {}
 
-  def report(self, row: dict[str, Any], seconds_left: float | None = None
-             ) -> None:
+  def report(self, row: dict[str, Any], seconds_left: float | None = None) -> None:
     """Shows a row of `metrics.jsonl`.
 
     Args:
@@ -39,13 +42,16 @@ class Progress:
       seconds_left: Expected duration of the rest of the run, None if unknown.
     """
     phase, speed = row["phase"], row.get("steps_per_second")
-    score = ("no episode ended" if row["return_mean"] is None
-             else f"{row['return_mean']:.1f}")
+    score = "no episode ended" if row["return_mean"] is None else f"{row['return_mean']:.1f}"
     self._scores[phase] = score
     self.bar.set_postfix(self._scores)
-    columns = [f"{phase:5}", f"step {row['step']:,}/{self._steps:,}",
-               f"return {score}", f"{speed:,.0f} steps/s" if speed else "",
-               "" if seconds_left is None else f"{duration(seconds_left)} left"]
+    columns = [
+      f"{phase:5}",
+      f"step {row['step']:,}/{self._steps:,}",
+      f"return {score}",
+      f"{speed:,.0f} steps/s" if speed else "",
+      "" if seconds_left is None else f"{duration(seconds_left)} left",
+    ]
     _print("   ".join(filter(None, columns)))
 
 
@@ -93,9 +99,11 @@ def wrap(text: str, indent: str = "") -> str:
     indent: Prefix of the additional lines.
   """
   return "\n".join(
-      textwrap.fill(line, _WIDTH, subsequent_indent=indent,
-                    break_long_words=False, break_on_hyphens=False)
-      for line in text.splitlines())
+    textwrap.fill(
+      line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    for line in text.splitlines()
+  )
 
 
 def _print(text: str, file: TextIO | None = None) -> None:

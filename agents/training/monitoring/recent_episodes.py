@@ -17,8 +17,13 @@ from agents.videos import video
 _MAX_EPISODES = 32
 # Limit of the summed lengths of all episodes. The last episode is always kept.
 _MAX_STEPS = 20_000
-_COLUMNS = [("number", np.int64), ("step", np.int64), ("seed", np.int64),
-            ("score", np.float64), ("length", np.int64)]
+_COLUMNS = [
+  ("number", np.int64),
+  ("step", np.int64),
+  ("seed", np.int64),
+  ("score", np.float64),
+  ("length", np.int64),
+]
 _PREFIX = "recorded/"  # Prefix of array names in a checkpoint.
 
 
@@ -49,7 +54,8 @@ class RecentEpisodes:
       self._num_ended += 1
     num_steps = sum(recorded.episode.length for recorded in self._recorded)
     while len(self._recorded) > 1 and (
-        len(self._recorded) > _MAX_EPISODES or num_steps > _MAX_STEPS):
+      len(self._recorded) > _MAX_EPISODES or num_steps > _MAX_STEPS
+    ):
       num_steps -= self._recorded.popleft().episode.length
 
   @property
@@ -66,14 +72,19 @@ class RecentEpisodes:
       steps together, of shape [L, ...]; and a scalar, the number of ended
       episodes of the run.
     """
-    table = np.array([
+    table = np.array(
+      [
         (number, step, episode.seed, episode.score, episode.length)
-        for number, step, episode in self._recorded], _COLUMNS)
+        for number, step, episode in self._recorded
+      ],
+      _COLUMNS,
+    )
     actions = [recorded.episode.action for recorded in self._recorded]
     return {
-        **{_PREFIX + name: table[name] for name, _ in _COLUMNS},
-        f"{_PREFIX}action": np.concatenate(actions or [np.zeros(0)]),
-        f"{_PREFIX}count": np.array(self._num_ended, np.int64)}
+      **{_PREFIX + name: table[name] for name, _ in _COLUMNS},
+      f"{_PREFIX}action": np.concatenate(actions or [np.zeros(0)]),
+      f"{_PREFIX}count": np.array(self._num_ended, np.int64),
+    }
 
   def load(self, arrays: dict[str, np.ndarray]) -> None:
     """Restores the state.
@@ -114,9 +125,10 @@ def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
     number = numbers[number]
   if number not in recorded:
     raise config_lib.ConfigError(
-        f"--episode {number}: no checkpoint contains this episode. Checkpoints "
-        "contain the last episodes before they were saved. Available episodes: "
-        f"{', '.join(_ranges(numbers)) or '(none)'}.")
+      f"--episode {number}: no checkpoint contains this episode. Checkpoints "
+      "contain the last episodes before they were saved. Available episodes: "
+      f"{', '.join(_ranges(numbers)) or '(none)'}."
+    )
   return recorded[number]
 
 
@@ -132,28 +144,25 @@ def make_video(recorded: RecordedEpisode, outdir: pathlib.Path) -> video.Video:
   """
   number, step, episode = recorded
   caption = f"training, episode {number:,}, step {step:,}"
-  return video.Video(str(outdir / f"training-episode-{number}.mp4"),
-                    (video.Tile(episode, caption),))
+  return video.Video(
+    str(outdir / f"training-episode-{number}.mp4"), (video.Tile(episode, caption),)
+  )
 
 
 def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
   """Yields the episodes in the arrays of a checkpoint."""
   if f"{_PREFIX}count" not in arrays:
     return
-  actions = np.split(
-      arrays[f"{_PREFIX}action"], np.cumsum(arrays[f"{_PREFIX}length"])[:-1])
-  columns = (arrays[_PREFIX + name].tolist() for name in (
-      "number", "step", "seed", "score"))
+  actions = np.split(arrays[f"{_PREFIX}action"], np.cumsum(arrays[f"{_PREFIX}length"])[:-1])
+  columns = (arrays[_PREFIX + name].tolist() for name in ("number", "step", "seed", "score"))
   for number, step, seed, score, action in zip(*columns, actions):
-    yield RecordedEpisode(
-        number, step, episode_data.Episode(seed, action, score, {}))
+    yield RecordedEpisode(number, step, episode_data.Episode(seed, action, score, {}))
 
 
 def _ranges(numbers: list[int]) -> Iterator[str]:
   """Yields ascending numbers as ranges: 3, 4, 5, 9 become "3 to 5" and "9"."""
   # Consecutive numbers have equal differences from their positions in the list.
-  for _, group in itertools.groupby(
-      enumerate(numbers), lambda item: item[1] - item[0]):
+  for _, group in itertools.groupby(enumerate(numbers), lambda item: item[1] - item[0]):
     consecutive = [number for _, number in group]
     first, last = consecutive[0], consecutive[-1]
     yield f"{first:,} to {last:,}" if last > first else f"{first:,}"

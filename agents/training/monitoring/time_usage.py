@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
-PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
-         "evaluation", "compiling", "rest")
+PARTS = (
+  "stepping",
+  "crossing",
+  "inference",
+  "exchange",
+  "learning",
+  "evaluation",
+  "compiling",
+  "rest",
+)
 
 
 class TimeUsage:
@@ -25,8 +33,7 @@ class TimeUsage:
     self._steps = 0
     self._busy_seconds = 0.0
 
-  def add(self, steps: int, seconds: dict[str, float], busy_seconds: float
-          ) -> None:
+  def add(self, steps: int, seconds: dict[str, float], busy_seconds: float) -> None:
     """Adds the time of an epoch.
 
     Args:
@@ -59,9 +66,14 @@ class TimeUsage:
       speed = self._steps / (total - spent["evaluation"] - spent["compiling"])
       if self._busy_seconds:  # Some custom backends measure no times.
         limit = self._steps / self._busy_seconds
-    return _row(speed, limit, {
+    return _row(
+      speed,
+      limit,
+      {
         **{name: seconds / total for name, seconds in spent.items()},
-        "rest": (total - sum(spent.values())) / total})
+        "rest": (total - sum(spent.values())) / total,
+      },
+    )
 
 
 def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
@@ -73,18 +85,22 @@ def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
   Returns:
     The fields of `TimeUsage.row`.
   """
-  steps, seconds = (np.diff([0, *(row[name] for row in rows)])
-                    for name in ("step", "seconds"))
+  steps, seconds = (np.diff([0, *(row[name] for row in rows)]) for name in ("step", "seconds"))
+
   def mean_speed(name: str) -> float | None:
-    timed = [(num_steps, row[name]) for num_steps, row in zip(steps, rows)
-             if row[name] is not None]
+    timed = [(num_steps, row[name]) for num_steps, row in zip(steps, rows) if row[name] is not None]
     duration = sum(num_steps / speed for num_steps, speed in timed)
-    return (sum(num_steps for num_steps, _ in timed) / duration
-            if timed else None)
-  return _row(mean_speed("steps_per_second"), mean_speed("step_limit"), {
-      name: sum(span * row.get(f"{name}_share", 0.0)
-                for span, row in zip(seconds, rows)) / max(sum(seconds), 1e-9)
-      for name in PARTS})
+    return sum(num_steps for num_steps, _ in timed) / duration if timed else None
+
+  return _row(
+    mean_speed("steps_per_second"),
+    mean_speed("step_limit"),
+    {
+      name: sum(span * row.get(f"{name}_share", 0.0) for span, row in zip(seconds, rows))
+      / max(sum(seconds), 1e-9)
+      for name in PARTS
+    },
+  )
 
 
 def describe_shares(row: dict[str, Any]) -> str:
@@ -96,8 +112,9 @@ def describe_shares(row: dict[str, Any]) -> str:
   Returns:
     For example "stepping 40%, learning 60%".
   """
-  return ", ".join(f"{name} {row[f'{name}_share']:.0%}" for name in PARTS
-                   if row.get(f"{name}_share", 0.0) >= 0.005)
+  return ", ".join(
+    f"{name} {row[f'{name}_share']:.0%}" for name in PARTS if row.get(f"{name}_share", 0.0) >= 0.005
+  )
 
 
 def describe_speed(row: dict[str, Any]) -> str:
@@ -111,14 +128,17 @@ def describe_speed(row: dict[str, Any]) -> str:
   """
   if not row.get("steps_per_second"):
     return ""
-  limit = row.get("step_limit") and (
-      f"; workers that only step reach {row['step_limit']:,.0f}")
+  limit = row.get("step_limit") and (f"; workers that only step reach {row['step_limit']:,.0f}")
   return f"{row['steps_per_second']:,.0f} steps/s{limit or ''}"
 
 
-def _row(speed: float | None, limit: float | None, shares: dict[str, float]
-         ) -> dict[str, float | None]:
+def _row(
+  speed: float | None, limit: float | None, shares: dict[str, float]
+) -> dict[str, float | None]:
   """Returns the fields of a row from speeds and shares of the time."""
-  return {"steps_per_second": speed, "step_limit": limit,
-          "limit_share": speed / limit if speed and limit else None,
-          **{f"{name}_share": share for name, share in shares.items()}}
+  return {
+    "steps_per_second": speed,
+    "step_limit": limit,
+    "limit_share": speed / limit if speed and limit else None,
+    **{f"{name}_share": share for name, share in shares.items()},
+  }

@@ -30,8 +30,7 @@ class VideoRecorder:
       `render_pool.find_gl_backend`.
   """
 
-  def __init__(self, folder: run_folder.RunFolder,
-               gl_variables: dict[str, str]) -> None:
+  def __init__(self, folder: run_folder.RunFolder, gl_variables: dict[str, str]) -> None:
     self._folder = folder
     self._gl_variables = gl_variables
     self._process: subprocess.Popen | None = None
@@ -60,11 +59,16 @@ class VideoRecorder:
         # A separate session protects the process from Ctrl-C. The process ends
         # when its input is closed, which happens even if the trainer is killed.
         self._process = process.launch(
-            "agents.videos.background", (job.fileno(),),
-            {**render_pool.PROCESS_VARIABLES, **self._gl_variables},
-            stdin=subprocess.PIPE, bufsize=0, stdout=self._stdout,
-            stderr=self._stderr, pass_fds=[job.fileno()],
-            start_new_session=True)
+          "agents.videos.background",
+          (job.fileno(),),
+          {**render_pool.PROCESS_VARIABLES, **self._gl_variables},
+          stdin=subprocess.PIPE,
+          bufsize=0,
+          stdout=self._stdout,
+          stderr=self._stderr,
+          pass_fds=[job.fileno()],
+          start_new_session=True,
+        )
     except OSError as error:
       self._print(str(error))
 
@@ -92,7 +96,8 @@ class VideoRecorder:
       gif, problem = pickle.load(self._stdout)
     except Exception:  # The process failed before it wrote a result.
       problem = self._stderr.read().decode(errors="replace").strip() or (
-          f"exit code {self._process.returncode}")
+        f"exit code {self._process.returncode}"
+      )
     if problem:
       self._print(problem)
     self.close()
@@ -104,8 +109,12 @@ class VideoRecorder:
       return
     # Kills the process group, because it also contains ffmpeg. If all processes
     # of the group have ended, its id may be unknown or belong to another user.
-    with self._process, self._stdout, self._stderr, contextlib.suppress(
-        ProcessLookupError, PermissionError):
+    with (
+      self._process,
+      self._stdout,
+      self._stderr,
+      contextlib.suppress(ProcessLookupError, PermissionError),
+    ):
       os.killpg(self._process.pid, signal.SIGKILL)
     pathlib.Path(self._video.partial_path).unlink(missing_ok=True)
     self._process = None

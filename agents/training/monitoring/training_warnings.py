@@ -50,17 +50,20 @@ class TrainingWarnings:
     adaptive = config.algorithm.lr_schedule == "kl_adaptive"
     value_limit, reason = _value_limit(config.algorithm)
     self._placeholders = {
-        "settings": config_lib.flat(config), "reason": reason,
-        "rate": f"algorithm.{'kl_target' if adaptive else 'learning_rate'}",
-        "smaller": "algorithm.update_epochs" if adaptive else (
-            "algorithm.learning_rate, or set "
-            "algorithm.lr_schedule=kl_adaptive"),
-        "larger": "" if adaptive else " or algorithm.learning_rate"}
+      "settings": config_lib.flat(config),
+      "reason": reason,
+      "rate": f"algorithm.{'kl_target' if adaptive else 'learning_rate'}",
+      "smaller": "algorithm.update_epochs"
+      if adaptive
+      else ("algorithm.learning_rate, or set algorithm.lr_schedule=kl_adaptive"),
+      "larger": "" if adaptive else " or algorithm.learning_rate",
+    }
     # Other algorithms may report other metrics, or use other units.
     self._symptoms = [
-        symptom
-        for symptom in _symptoms(config.algorithm, continuous, value_limit)
-        if symptom.is_meaningful and config.algorithm.type == "ppo"]
+      symptom
+      for symptom in _symptoms(config.algorithm, continuous, value_limit)
+      if symptom.is_meaningful and config.algorithm.type == "ppo"
+    ]
 
   def examine(self, metrics: dict[str, float]) -> list[str]:
     """Updates the counters, and returns the warnings that are due.
@@ -77,30 +80,30 @@ class TrainingWarnings:
       pause[name] = max(0, pause.get(name, 0) - 1)
       if lasts[name] >= patience and not pause[name]:
         pause[name] = _PAUSE
-        warnings.append(self._texts[name].format(
-            **metrics, **self._placeholders))
+        warnings.append(self._texts[name].format(**metrics, **self._placeholders))
     return warnings
 
 
-def _symptoms(config: config_lib.Algorithm, continuous: bool,
-              value_limit: float) -> list[Symptom]:
+def _symptoms(config: config_lib.Algorithm, continuous: bool, value_limit: float) -> list[Symptom]:
   target = config.kl_target
   return [
-      Symptom("kl_high", 3, lambda x: x["kl"] > 30 * target),
-      Symptom("kl_low", 10, lambda x: x["kl"] < target / 30, bool(
-          config.lr_schedule == "kl_adaptive" or config.kl_penalty)),
-      # A small error means that returns hardly vary, as in a mastered task.
-      Symptom("value_useless", 10, lambda x: (
-          x["explained_variance"] <= 0 and x["value_loss"] > 0.05)),
-      Symptom("value_diverges", 3, lambda x: x["value_loss"] > value_limit,
-              math.isfinite(value_limit)),
-      Symptom("observ_clipped", 3,
-              lambda x: x.get("observ_clipped", 0.0) > 0.05),
-      Symptom("std_collapsed", 3, lambda x: x["action_std"] < 0.002,
-              continuous),
-      Symptom("std_explodes", 3, lambda x: x["action_std"] > 3, continuous),
-      Symptom("actions_saturated", 3, lambda x: x["action_saturation"] > 0.9,
-              continuous)]
+    Symptom("kl_high", 3, lambda x: x["kl"] > 30 * target),
+    Symptom(
+      "kl_low",
+      10,
+      lambda x: x["kl"] < target / 30,
+      bool(config.lr_schedule == "kl_adaptive" or config.kl_penalty),
+    ),
+    # A small error means that returns hardly vary, as in a mastered task.
+    Symptom("value_useless", 10, lambda x: x["explained_variance"] <= 0 and x["value_loss"] > 0.05),
+    Symptom(
+      "value_diverges", 3, lambda x: x["value_loss"] > value_limit, math.isfinite(value_limit)
+    ),
+    Symptom("observ_clipped", 3, lambda x: x.get("observ_clipped", 0.0) > 0.05),
+    Symptom("std_collapsed", 3, lambda x: x["action_std"] < 0.002, continuous),
+    Symptom("std_explodes", 3, lambda x: x["action_std"] > 3, continuous),
+    Symptom("actions_saturated", 3, lambda x: x["action_saturation"] > 0.9, continuous),
+  ]
 
 
 def _value_limit(config: config_lib.Algorithm) -> tuple[float, str]:
@@ -109,5 +112,5 @@ def _value_limit(config: config_lib.Algorithm) -> tuple[float, str]:
     return 10.0, "returns are scaled to a variance of 1"
   if config.reward_clip and config.discount < 1:
     largest = config.reward_clip / (1 - config.discount)
-    return largest ** 2, f"no return is larger than {largest:g}"
+    return largest**2, f"no return is larger than {largest:g}"
   return math.inf, "returns are unbounded"

@@ -31,8 +31,9 @@ def convert_errors(path: pathlib.Path) -> Iterator[None]:
     yield
   except OSError as error:
     raise WriteError(
-        f"{path} can't be written: {error.strerror or error}. Files that the "
-        "run saved before are complete.") from error
+      f"{path} can't be written: {error.strerror or error}. Files that the "
+      "run saved before are complete."
+    ) from error
 
 
 @contextlib.contextmanager

@@ -62,8 +62,9 @@ def complete(step: int, done: dict[str, int], budget: int) -> bool:
   return step >= budget and done["eval_every"] == step
 
 
-def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
-         metadata: dict[str, Any]) -> None:
+def save(
+  folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray], metadata: dict[str, Any]
+) -> None:
   """Writes a checkpoint, and deletes superfluous older checkpoints.
 
   Keeps the newest three checkpoints, and six older ones spread over the run.
@@ -123,8 +124,8 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return arrays, json.loads(str(arrays.pop(_METADATA)))
   except FileNotFoundError:
     raise CheckpointError(
-        f"{path} is gone. A run deletes some of its checkpoints while it "
-        "trains; try again.") from None
+      f"{path} is gone. A run deletes some of its checkpoints while it trains; try again."
+    ) from None
   except Exception as error:
     # Omits later sentences: NumPy's second sentence suggests unsafe loading.
     reason = str(error).partition(".")[0]
@@ -194,12 +195,12 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
       return path
   steps = ", ".join(f"{step_of(path):,}" for path in available)
   raise config_lib.ConfigError(
-      f"--checkpoint {name}: no checkpoint in {folder} has this name or step. "
-      f"Available steps: {steps or '(none)'}.")
+    f"--checkpoint {name}: no checkpoint in {folder} has this name or step. "
+    f"Available steps: {steps or '(none)'}."
+  )
 
 
-def _write(path: pathlib.Path, arrays: dict[str, np.ndarray],
-           metadata: dict[str, Any]) -> None:
+def _write(path: pathlib.Path, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
   with atomic_write.open_file(path) as file:
     contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
     np.savez(file, **contents)

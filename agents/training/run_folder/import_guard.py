@@ -22,8 +22,9 @@ class _ImportGuard(importlib.abc.MetaPathFinder):
   # set is replaced instead of modified, because other threads read the set.
   folders: frozenset[str] = frozenset()
 
-  def find_spec(self, fullname: str, path: Sequence[str] | None = None,
-                target: types.ModuleType | None = None) -> None:
+  def find_spec(
+    self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+  ) -> None:
     """Raises ImportError if a module lies in a guarded folder."""
     spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
     if spec:
@@ -31,15 +32,16 @@ class _ImportGuard(importlib.abc.MetaPathFinder):
       locations += [spec.origin] if spec.has_location else []
       if any(map(self.contains, locations)):
         raise ImportError(
-            f"Module '{fullname}' can't be imported from a run folder.",
-            name=fullname)
+          f"Module '{fullname}' can't be imported from a run folder.", name=fullname
+        )
 
   def contains(self, location: str) -> bool:
     """Returns whether a path, or its link target, is in a guarded folder."""
     return any(
-        os.path.commonpath((folder, path)) == folder
-        for path in (os.path.abspath(location), os.path.realpath(location))
-        for folder in self.folders)
+      os.path.commonpath((folder, path)) == folder
+      for path in (os.path.abspath(location), os.path.realpath(location))
+      for folder in self.folders
+    )
 
 
 _guard = _ImportGuard()

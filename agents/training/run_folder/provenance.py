@@ -23,8 +23,7 @@ from agents.environments.making import third_party
 # Returns the installed packages of each top-level module. The result is cached,
 # because a call takes half a second.
 _distributions = functools.cache(importlib.metadata.packages_distributions)
-_PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
-             "gymnasium", "mujoco")
+_PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy", "gymnasium", "mujoco")
 
 
 def files(env: str) -> dict[str, dict[str, str]]:
@@ -53,8 +52,12 @@ def versions(env: str) -> dict[str, str]:
   family = third_party.find(env)
   modules = _module(env), *(family.modules if family else ())
   top_modules = [module.partition(".")[0] for module in modules]
-  names = [name for top in top_modules if top not in ("", "gymnasium", "agents")
-           for name in _distributions().get(top, [])]
+  names = [
+    name
+    for top in top_modules
+    if top not in ("", "gymnasium", "agents")
+    for name in _distributions().get(top, [])
+  ]
   for package in dict.fromkeys((*_PACKAGES, *names)):
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
       result[package] = importlib.metadata.version(package)
@@ -73,8 +76,9 @@ def code(env: str) -> dict[str, str]:
   Returns:
     First 16 hexadecimal digits of SHA-256, by file name.
   """
-  return digests(_files(pathlib.Path(__file__).parents[2])
-                 | module_files(_module(env).partition(".")[0]))
+  return digests(
+    _files(pathlib.Path(__file__).parents[2]) | module_files(_module(env).partition(".")[0])
+  )
 
 
 def exists(module: str) -> bool:
@@ -98,8 +102,9 @@ def module_files(module: str) -> dict[str, pathlib.Path]:
   """
   spec = _spec(module)
   files: dict[str, pathlib.Path] = {}
-  locations: Iterable[str | None] = [] if spec is None else (
-      spec.submodule_search_locations or [spec.origin] * spec.has_location)
+  locations: Iterable[str | None] = (
+    [] if spec is None else (spec.submodule_search_locations or [spec.origin] * spec.has_location)
+  )
   for path in map(pathlib.Path, filter(None, locations)):
     if not any(map(path.is_relative_to, sysconfig.get_paths().values())):
       files |= _files(path) if path.is_dir() else {path.name: path}
@@ -112,8 +117,7 @@ def digests(files: dict[str, pathlib.Path]) -> dict[str, str]:
   Args:
     files: Paths by file name.
   """
-  return {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-          for name, path in files.items()}
+  return {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for name, path in files.items()}
 
 
 def _spec(module: str) -> importlib.machinery.ModuleSpec | None:
@@ -124,8 +128,7 @@ def _spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
-  return {str(path.relative_to(folder.parent)): path
-          for path in sorted(folder.rglob("*.py"))}
+  return {str(path.relative_to(folder.parent)): path for path in sorted(folder.rglob("*.py"))}
 
 
 def _module(env: str) -> str:
@@ -148,5 +151,8 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
   Returns:
     A text such as "numpy 1.0 -> 2.0" for each name that differs.
   """
-  return [f"{name} {before.get(name, '(none)')} -> {now.get(name, '(none)')}"
-          for name in {**before, **now} if before.get(name) != now.get(name)]
+  return [
+    f"{name} {before.get(name, '(none)')} -> {now.get(name, '(none)')}"
+    for name in {**before, **now}
+    if before.get(name) != now.get(name)
+  ]

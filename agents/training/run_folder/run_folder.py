@@ -51,8 +51,7 @@ class RunFolder:
     try:
       text = (self.path / "config.yaml").read_text()
     except (OSError, UnicodeDecodeError) as error:
-      raise config_lib.ConfigError(
-          f"{self.path} is not a run folder: {error}") from None
+      raise config_lib.ConfigError(f"{self.path} is not a run folder: {error}") from None
     self.config = config_lib.load(text, str(self.path / "config.yaml"))
     import_guard.add(self.path)
     user_modules.make_importable(self.config, self._provenance("code.yaml"))
@@ -67,8 +66,12 @@ class RunFolder:
     """
     # `self.config` may contain changes for this process, which are not saved.
     saved = RunFolder(self.path).config
-    _write(self.path / "config.yaml", config_lib.dump(saved.override({
-        "steps": config.steps, "extended_from": config.extended_from})))
+    _write(
+      self.path / "config.yaml",
+      config_lib.dump(
+        saved.override({"steps": config.steps, "extended_from": config.extended_from})
+      ),
+    )
 
   @contextlib.contextmanager
   def locked(self) -> Iterator[None]:
@@ -85,8 +88,7 @@ class RunFolder:
       try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
       except BlockingIOError:
-        raise config_lib.ConfigError(
-            f"{self.path} is being trained by another process.") from None
+        raise config_lib.ConfigError(f"{self.path} is being trained by another process.") from None
       for path in self.checkpoints.glob("*.tmp"):  # Left by a killed process.
         path.unlink()
       yield
@@ -102,8 +104,7 @@ class RunFolder:
     changes = []
     for name, now in provenance.files(self.config.env.id).items():
       before = self._provenance(name)
-      changes += (provenance.differences(before, now) if before
-                  else [f"{name} can't be read"])
+      changes += provenance.differences(before, now) if before else [f"{name} can't be read"]
     return changes
 
   def _provenance(self, name: str) -> dict[str, str]:
@@ -117,12 +118,10 @@ class RunFolder:
   def complete(self) -> bool:
     """Whether the run is finished, or has no readable checkpoint to resume."""
     try:
-      _, metadata = checkpoint.load(
-          checkpoint.newest_readable(self.checkpoints))
+      _, metadata = checkpoint.load(checkpoint.newest_readable(self.checkpoints))
     except checkpoint.CheckpointError:
       return True
-    return checkpoint.complete(
-        metadata["step"], metadata["done"], self.config.steps)
+    return checkpoint.complete(metadata["step"], metadata["done"], self.config.steps)
 
 
 def find(path: str | os.PathLike) -> RunFolder:
@@ -146,8 +145,7 @@ def find(path: str | os.PathLike) -> RunFolder:
   return RunFolder(folder)
 
 
-def with_config(logdir: str | os.PathLike, config: config_lib.Config
-                ) -> list[RunFolder]:
+def with_config(logdir: str | os.PathLike, config: config_lib.Config) -> list[RunFolder]:
   """Returns the runs that have this config and a checkpoint, oldest first.
 
   Args:
@@ -191,7 +189,8 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
       continue
     except OSError as error:
       raise config_lib.ConfigError(
-          f"--logdir {logdir}: can't make {path}: {error.strerror}") from None
+        f"--logdir {logdir}: can't make {path}: {error.strerror}"
+      ) from None
   for folder in ("checkpoints", "train", "eval"):
     (path / folder).mkdir()
   for file, content in provenance.files(config.env.id).items():
@@ -203,11 +202,12 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
   """Returns all runs in a folder, the oldest first."""
+
   # The first 15 characters of the name are the time.
   def start_time(run: pathlib.Path) -> tuple[str, int, str]:
     return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
-  return sorted(
-      (path.parent for path in logdir.glob("*/config.yaml")), key=start_time)
+
+  return sorted((path.parent for path in logdir.glob("*/config.yaml")), key=start_time)
 
 
 def _has_checkpoint(run: pathlib.Path) -> bool:

@@ -24,12 +24,16 @@ def names(config: config_lib.Config) -> list[str]:
   Args:
     config: Settings of a run.
   """
-  values = [config.env.id, config.env.backend, config.algorithm.type,
-            config.network.hidden,
-            *(name for wrapper in config.env.wrappers for name in wrapper)]
-  return list(dict.fromkeys(
-      value.partition(":")[0].partition(".")[0] for value in values
-      if ":" in value))
+  values = [
+    config.env.id,
+    config.env.backend,
+    config.algorithm.type,
+    config.network.hidden,
+    *(name for wrapper in config.env.wrappers for name in wrapper),
+  ]
+  return list(
+    dict.fromkeys(value.partition(":")[0].partition(".")[0] for value in values if ":" in value)
+  )
 
 
 def record(config: config_lib.Config) -> None:
@@ -45,9 +49,13 @@ def record(config: config_lib.Config) -> None:
     if not files:
       continue
     relative, path = next(iter(files.items()))
-    text = json.dumps({
+    text = json.dumps(
+      {
         "folder": str(path.resolve().parents[relative.count("/")]),
-        "files": provenance.digests(files)}, indent=2)
+        "files": provenance.digests(files),
+      },
+      indent=2,
+    )
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     # Without a home folder, only commands in other folders miss the modules.
     # Their error message names the places where Python has looked.
@@ -75,8 +83,9 @@ def make_importable(config: config_lib.Config, code: dict[str, str]) -> None:
       with contextlib.suppress(OSError, ValueError, KeyError):
         entry = json.loads(path.read_text())
         if os.path.isdir(entry["folder"]):
-          folders.append((entry["files"].items() <= code.items(),
-                          path.stat().st_mtime_ns, entry["folder"]))
+          folders.append(
+            (entry["files"].items() <= code.items(), path.stat().st_mtime_ns, entry["folder"])
+          )
     if folders:
       sys.path.append(max(folders)[-1])
 

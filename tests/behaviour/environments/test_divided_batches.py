@@ -12,41 +12,39 @@ from tests import toy
 
 _SIZE = 6
 _SHARES = slice(0, 2), slice(2, 6)
-_CONSTRUCTORS = [functools.partial(toy.Counter, length)
-                 for length in (1, 2, 3, 4, 5, 6)]
+_CONSTRUCTORS = [functools.partial(toy.Counter, length) for length in (1, 2, 3, 4, 5, 6)]
 
 
 @pytest.fixture
 def batches():
   """Returns a batch of all environments, and one batch for each share."""
   complete = batch_env.BatchEnv(_CONSTRUCTORS, seed=3)
-  parts = [batch_env.BatchEnv(_CONSTRUCTORS[rows], seed=3, first=rows.start)
-           for rows in _SHARES]
+  parts = [batch_env.BatchEnv(_CONSTRUCTORS[rows], seed=3, first=rows.start) for rows in _SHARES]
   yield complete, parts
   for batch in (complete, *parts):
     batch.close()
 
 
 def _actions(num_steps):
-  return np.random.default_rng(0).normal(
-      0, 1, (num_steps, _SIZE, 1)).astype(np.float32)
+  return np.random.default_rng(0).normal(0, 1, (num_steps, _SIZE, 1)).astype(np.float32)
 
 
 def test_step_results_equal_the_rows_of_the_complete_batch(batches):
   complete, parts = batches
-  np.testing.assert_array_equal(
-      complete.reset(), np.concatenate([part.reset() for part in parts]))
+  np.testing.assert_array_equal(complete.reset(), np.concatenate([part.reset() for part in parts]))
   for action in _actions(40):
     step = complete.step(action)
-    part_steps = [part.step(action[rows])
-                  for part, rows in zip(parts, _SHARES, strict=True)]
+    part_steps = [part.step(action[rows]) for part, rows in zip(parts, _SHARES, strict=True)]
     for field in step._fields:
-      np.testing.assert_array_equal(getattr(step, field), np.concatenate(
-          [getattr(part_step, field) for part_step in part_steps]))
+      np.testing.assert_array_equal(
+        getattr(step, field),
+        np.concatenate([getattr(part_step, field) for part_step in part_steps]),
+      )
   finished = complete.take_finished()
   assert len(finished) > 40
   assert sorted(episode.seed for episode in finished) == sorted(
-      episode.seed for part in parts for episode in part.take_finished())
+    episode.seed for part in parts for episode in part.take_finished()
+  )
 
 
 def test_snapshots_equal_the_rows_of_the_complete_batch(batches):
@@ -60,12 +58,11 @@ def test_snapshots_equal_the_rows_of_the_complete_batch(batches):
       part.step(action[rows])
       state = part.snapshot()
       for name in ("episode", "seed", "observ", "score", "length"):
-        np.testing.assert_array_equal(
-            getattr(state, name), getattr(expected, name)[rows], name)
+        np.testing.assert_array_equal(getattr(state, name), getattr(expected, name)[rows], name)
       for index in range(len(part)):
         np.testing.assert_array_equal(
-            state.episode_actions(index),
-            expected.episode_actions(rows.start + index))
+          state.episode_actions(index), expected.episode_actions(rows.start + index)
+        )
 
 
 def test_rows_of_a_complete_snapshot_can_be_restored(batches):
@@ -76,15 +73,17 @@ def test_rows_of_a_complete_snapshot_can_be_restored(batches):
     complete.step(action)
   state = complete.snapshot()
   for part, rows in zip(parts, _SHARES, strict=True):
-    fields = {name: getattr(state, name)[rows]
-              for name in ("episode", "seed", "observ", "score", "first")}
-    assert part.restore(episode_data.EpisodeState(
-        **fields, actions=state.actions[:, rows]))
+    fields = {
+      name: getattr(state, name)[rows] for name in ("episode", "seed", "observ", "score", "first")
+    }
+    assert part.restore(episode_data.EpisodeState(**fields, actions=state.actions[:, rows]))
   for action in actions[5:]:
     np.testing.assert_array_equal(
-        complete.step(action).observ, np.concatenate([
-            part.step(action[rows]).observ
-            for part, rows in zip(parts, _SHARES, strict=True)]))
+      complete.step(action).observ,
+      np.concatenate(
+        [part.step(action[rows]).observ for part, rows in zip(parts, _SHARES, strict=True)]
+      ),
+    )
 
 
 def test_indices_of_requests_count_from_zero_in_each_batch(batches):
@@ -110,4 +109,7 @@ def test_errors_name_the_index_in_the_complete_batch():
     assert "Environment 5" in str(failure)
     (failed,) = batch.failure_budget.fatal.episodes
     assert (failed.environment, failed.seed, len(failed.action)) == (
-        5, episode_data.episode_seed(3, 5, 0), 2)
+      5,
+      episode_data.episode_seed(3, 5, 0),
+      2,
+    )

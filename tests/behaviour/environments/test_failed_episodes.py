@@ -34,14 +34,15 @@ def _play_alone(index):
   """
   env, episode, steps, finished, failed = toy.Uneven(7), 0, [], [], []
   convert = action_scaling.action_converter(env.action_space)
+
   def begin():
     seed = episode_data.episode_seed(_SEED, index, episode)
     return seed, env.reset(seed=seed)[0], 0, 0.0
+
   seed, observ, length, score = begin()
   for action in _ACTIONS[:, index]:
     length += 1
-    next_observ, reward, terminated, truncated, _ = env.step(
-        convert(action[None])[0])
+    next_observ, reward, terminated, truncated, _ = env.step(convert(action[None])[0])
     if length == faulty_envs.Breaks.breaks_at(seed):
       failed.append((seed, length))
       episode += 1
@@ -61,14 +62,16 @@ def _play_alone(index):
 def _tolerant(workers, fault):
   """Returns a batch that tolerates the failures of some of its episodes."""
   return batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Breaks, fault)] * _SIZE, workers, _SEED,
-      failure_budget.FailureBudget(1000))
+    [functools.partial(faulty_envs.Breaks, fault)] * _SIZE,
+    workers,
+    _SEED,
+    failure_budget.FailureBudget(1000),
+  )
 
 
 @pytest.fixture(scope="module")
 def tolerant_pool():
-  with pool_lib.WorkerPool(
-      2, failure_budget=failure_budget.FailureBudget(10_000)) as workers:
+  with pool_lib.WorkerPool(2, failure_budget=failure_budget.FailureBudget(10_000)) as workers:
     yield workers
 
 
@@ -91,15 +94,12 @@ def test_failed_steps_are_not_valid_and_other_steps_do_not_change(mode, fault):
   for index, (steps, expected, failed) in enumerate(references):
     for (step, _), expected_step in zip(rolled, steps, strict=True):
       for field, value in zip(step, expected_step, strict=True):
-        np.testing.assert_array_equal(
-            field[index], np.float32(value), err_msg=str(index))
+        np.testing.assert_array_equal(field[index], np.float32(value), err_msg=str(index))
     seeds = {seed for seed, *_ in expected}
     episodes = [episode for episode in finished if episode.seed in seeds]
     assert [(x.seed, x.length) for x in episodes] == [x[:2] for x in expected]
-    np.testing.assert_allclose(
-        [x.score for x in episodes], [x[2] for x in expected], rtol=1e-6)
-    assert [(x.seed, len(x.action)) for _, (x,) in failures
-            if x.environment == index] == failed
+    np.testing.assert_allclose([x.score for x in episodes], [x[2] for x in expected], rtol=1e-6)
+    assert [(x.seed, len(x.action)) for _, (x,) in failures if x.environment == index] == failed
 
 
 def test_failure_names_the_step_and_its_actions_reproduce_the_failure(mode):
@@ -110,8 +110,9 @@ def test_failure_names_the_step_and_its_actions_reproduce_the_failure(mode):
     assert failures
     for text, (failed,) in failures:
       assert text.startswith(
-          f"Environment {failed.environment} ('Breaks', seed {failed.seed}, "
-          f"step {len(failed.action) - 1} of its episode) failed in step():")
+        f"Environment {failed.environment} ('Breaks', seed {failed.seed}, "
+        f"step {len(failed.action) - 1} of its episode) failed in step():"
+      )
       assert "ValueError: broken" in text and "faulty_envs.py" in text
       env = faulty_envs.Breaks()
       env.reset(seed=failed.seed)
@@ -123,9 +124,13 @@ def test_failure_names_the_step_and_its_actions_reproduce_the_failure(mode):
         env.step(last)
 
 
-@pytest.mark.parametrize("fault, message", [
+@pytest.mark.parametrize(
+  "fault, message",
+  [
     ("observ", r"observation array\(\[nan\].*is not finite"),
-    ("reward", "the reward .*inf.* is not finite")])
+    ("reward", "the reward .*inf.* is not finite"),
+  ],
+)
 def test_failure_names_numbers_that_are_not_finite(mode, fault, message):
   with _tolerant(mode, fault) as batch:
     batch.reset()
@@ -134,7 +139,7 @@ def test_failure_names_numbers_that_are_not_finite(mode, fault, message):
     assert failures
     for text, (failed,) in failures:
       assert re.search(message, text)
-      step, = re.findall(r"step (\d+) of its episode", text)
+      (step,) = re.findall(r"step (\d+) of its episode", text)
       assert int(step) == len(failed.action) - 1
 
 
@@ -143,9 +148,10 @@ def test_killed_workers_do_not_change_results_with_failed_episodes():
   with _tolerant(None, "raise") as batch:
     first = batch.reset()
     steps = rollouts.roll(batch, _ACTIONS)
-  with pool_lib.WorkerPool(
-      2, failure_budget=failure_budget.FailureBudget(1000)) as workers, \
-      _tolerant(workers, "raise") as batch:
+  with (
+    pool_lib.WorkerPool(2, failure_budget=failure_budget.FailureBudget(1000)) as workers,
+    _tolerant(workers, "raise") as batch,
+  ):
     assert batch.reset().tobytes() == first.tobytes()
     rolled = []
     for step, action in enumerate(_ACTIONS):
@@ -171,10 +177,10 @@ def test_failure_beyond_the_budget_is_an_error_with_its_episode(processes):
   budget = failure_budget.FailureBudget(3)
   constructors = [toy.Counter, functools.partial(toy.Faulty, "raise")]
   with contextlib.ExitStack() as stack:
-    workers = stack.enter_context(pool_lib.WorkerPool(
-        2, failure_budget=budget)) if processes else None
-    batch = stack.enter_context(batch_env.BatchEnv(
-        constructors, workers, failure_budget=budget))
+    workers = (
+      stack.enter_context(pool_lib.WorkerPool(2, failure_budget=budget)) if processes else None
+    )
+    batch = stack.enter_context(batch_env.BatchEnv(constructors, workers, failure_budget=budget))
     batch.reset()
     with pytest.raises(base.EnvironmentFailure) as caught:
       for _ in range(20):
@@ -192,18 +198,25 @@ def test_failure_beyond_the_budget_is_an_error_with_its_episode(processes):
 
 def _run_seed_without_failed_first_resets():
   """Returns a run seed for which the first reset of no environment fails."""
-  return next(seed for seed in range(1000) if not any(
-      faulty_envs.FailsInReset.reset_fails(
-          episode_data.episode_seed(seed, index, 0))
-      for index in range(_SIZE)))
+  return next(
+    seed
+    for seed in range(1000)
+    if not any(
+      faulty_envs.FailsInReset.reset_fails(episode_data.episode_seed(seed, index, 0))
+      for index in range(_SIZE)
+    )
+  )
 
 
 @pytest.mark.parametrize("fault", ["raise", "observ"])
 def test_episodes_whose_reset_fails_are_skipped(mode, fault):
   run_seed = _run_seed_without_failed_first_resets()
   with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.FailsInReset, fault)] * _SIZE, mode,
-      run_seed, failure_budget.FailureBudget(1000)) as batch:
+    [functools.partial(faulty_envs.FailsInReset, fault)] * _SIZE,
+    mode,
+    run_seed,
+    failure_budget.FailureBudget(1000),
+  ) as batch:
     batch.failure_budget.drain()  # Other tests share the workers.
     batch.reset()
     steps = rollouts.roll(batch, _ACTIONS)
@@ -214,15 +227,19 @@ def test_episodes_whose_reset_fails_are_skipped(mode, fault):
     batch.restore(running)
     rollouts.assert_same_bits(rollouts.roll(batch, _ACTIONS), after)
   for index in range(_SIZE):
-    seeds = [episode_data.episode_seed(run_seed, index, episode)
-             for episode in range(running.episode[index] + 1)]
+    seeds = [
+      episode_data.episode_seed(run_seed, index, episode)
+      for episode in range(running.episode[index] + 1)
+    ]
     assert running.seed[index] == seeds[-1]
     failed_seeds = list(filter(faulty_envs.FailsInReset.reset_fails, seeds))
-    assert failed_seeds and [
-        failed.seed for _, (failed,) in failures
-        if failed.environment == index] == failed_seeds
-    lengths = [toy.Uneven.episode_length(seed, 7)
-               for seed in seeds[:-1] if seed not in failed_seeds]
+    assert (
+      failed_seeds
+      and [failed.seed for _, (failed,) in failures if failed.environment == index] == failed_seeds
+    )
+    lengths = [
+      toy.Uneven.episode_length(seed, 7) for seed in seeds[:-1] if seed not in failed_seeds
+    ]
     assert sum(lengths) + running.length[index] == _STEPS
   for text, (failed,) in failures:
     assert failed.action.shape == (0, 1)
@@ -232,8 +249,8 @@ def test_episodes_whose_reset_fails_are_skipped(mode, fault):
 
 def test_environment_whose_resets_always_fail_is_an_error(mode):
   with batch_env.BatchEnv(
-      [toy.Counter, faulty_envs.NeverResets], mode,
-      failure_budget=failure_budget.FailureBudget(1000)) as batch:
+    [toy.Counter, faulty_envs.NeverResets], mode, failure_budget=failure_budget.FailureBudget(1000)
+  ) as batch:
     batch.reset()
     with pytest.raises(ValueError, match="broken forever"):
       for _ in range(10):
@@ -244,19 +261,19 @@ def test_environment_whose_resets_always_fail_is_an_error(mode):
 
 @_faults
 @pytest.mark.parametrize("processes", [False, True])
-def test_failure_without_a_budget_is_an_error_with_its_episode(
-    fault, processes, pool):
+def test_failure_without_a_budget_is_an_error_with_its_episode(fault, processes, pool):
   with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Breaks, fault)] * _SIZE,
-      pool if processes else None, _SEED) as batch:
+    [functools.partial(faulty_envs.Breaks, fault)] * _SIZE, pool if processes else None, _SEED
+  ) as batch:
     batch.reset()
     with pytest.raises(ValueError) as caught:
       rollouts.roll(batch, _ACTIONS)
     text, (failed,) = batch.failure_budget.fatal
     assert text == str(caught.value.__cause__)
   references = [_play_alone(index) for index in range(_SIZE)]
-  first_failure = [next(time for time, (*_, valid) in enumerate(steps)
-                        if not valid) for steps, _, _ in references]
+  first_failure = [
+    next(time for time, (*_, valid) in enumerate(steps) if not valid) for steps, _, _ in references
+  ]
   assert first_failure[failed.environment] == min(first_failure)
   _, _, failed_episodes = references[failed.environment]
   assert (failed.seed, len(failed.action)) == failed_episodes[0]
@@ -266,8 +283,8 @@ def test_failure_without_a_budget_is_an_error_with_its_episode(
 def test_failure_before_the_first_episode_is_an_error(fault, mode):
   with pytest.raises(ValueError, match=f"faulty {fault}") as caught:
     with batch_env.BatchEnv(
-        [functools.partial(toy.Faulty, fault)], mode,
-        failure_budget=failure_budget.FailureBudget(9)) as batch:
+      [functools.partial(toy.Faulty, fault)], mode, failure_budget=failure_budget.FailureBudget(9)
+    ) as batch:
       batch.reset([11])
   if fault == "reset":
     text, (failed,) = batch.failure_budget.fatal
@@ -278,8 +295,8 @@ def test_failure_before_the_first_episode_is_an_error(fault, mode):
 
 def test_system_exit_is_an_error_despite_the_budget():
   with batch_env.BatchEnv(
-      [functools.partial(toy.Faulty, "exit")],
-      failure_budget=failure_budget.FailureBudget(9)) as batch:
+    [functools.partial(toy.Faulty, "exit")], failure_budget=failure_budget.FailureBudget(9)
+  ) as batch:
     batch.reset()
     batch.step(np.zeros((1, 1)))
     with pytest.raises(base.EnvironmentFailure, match="SystemExit"):

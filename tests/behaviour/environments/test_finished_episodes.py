@@ -14,8 +14,7 @@ from tests import toy
 from tests.environments import faulty_envs, rollouts
 
 _SEED = 2
-_pauses = pytest.mark.parametrize(
-    "probability", [0.0, 0.6], ids=["busy", "pauses"])
+_pauses = pytest.mark.parametrize("probability", [0.0, 0.6], ids=["busy", "pauses"])
 
 
 class _Images(toy.Counter):
@@ -34,13 +33,23 @@ class _Images(toy.Counter):
 # Batches with vectors, discrete observations and images. Sums of some rewards
 # are rounded to float32.
 _BATCHES = {
-    **rollouts.BATCHES,
-    "images": [functools.partial(_Images, length) for length in range(1, 6)],
-    "equal_lengths": [functools.partial(toy.Counter, 3)] * 5}
-_names = pytest.mark.parametrize("name", [
-    "toy", "hopper", "images", "equal_lengths",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in (
-        "cartpole", "frozen_lake", "cheetah", "uneven", "wrapped"))])
+  **rollouts.BATCHES,
+  "images": [functools.partial(_Images, length) for length in range(1, 6)],
+  "equal_lengths": [functools.partial(toy.Counter, 3)] * 5,
+}
+_names = pytest.mark.parametrize(
+  "name",
+  [
+    "toy",
+    "hopper",
+    "images",
+    "equal_lengths",
+    *(
+      pytest.param(name, marks=pytest.mark.slow)
+      for name in ("cartpole", "frozen_lake", "cheetah", "uneven", "wrapped")
+    ),
+  ],
+)
 
 
 class _Expected(NamedTuple):
@@ -62,12 +71,10 @@ def _play_alone(env, index, actions, active, dtype):
   for time, (action, active_rows) in enumerate(zip(actions, active)):
     if not active_rows[index]:
       continue
-    observ, reward, terminated, truncated, info = env.step(
-        convert(action)[index])
+    observ, reward, terminated, truncated, info = env.step(convert(action)[index])
     score, length = np.float32(score + np.float32(reward)), length + 1
     if terminated or truncated:
-      finished.append(_Expected(
-          time, index, float(score), length, info, np.array(observ, dtype)))
+      finished.append(_Expected(time, index, float(score), length, info, np.array(observ, dtype)))
       episode, score, length = episode + 1, np.float32(0), 0
       env.reset(seed=episode_data.episode_seed(_SEED, index, episode))
   env.close()
@@ -95,9 +102,11 @@ def _reference(name, probability, num_steps=60):
     played = rollouts.roll_with_pauses(batch, actions, probability)
     active = [step.valid for step, _ in played]
   assert np.all(active) == (probability == 0)
-  finished = [episode for index, constructor in enumerate(constructors)
-              for episode in _play_alone(
-                  constructor(), index, actions, active, first.dtype)]
+  finished = [
+    episode
+    for index, constructor in enumerate(constructors)
+    for episode in _play_alone(constructor(), index, actions, active, first.dtype)
+  ]
   return actions, active, sorted(finished, key=lambda x: (x.time, x.index))
 
 
@@ -109,11 +118,9 @@ def _roll(batch, actions, active):
 def _assert_finished(batch, expected):
   """Compares the finished episodes of a batch bit by bit."""
   finished, final_observ = batch.take_finished(), batch.take_final_observ()
-  for episode, observ, reference in zip(
-      finished, final_observ, expected, strict=True):
+  for episode, observ, reference in zip(finished, final_observ, expected, strict=True):
     assert type(episode.score) is float and type(episode.length) is int
-    assert (episode.score, episode.length) == (
-        reference.score, reference.length)
+    assert (episode.score, episode.length) == (reference.score, reference.length)
     assert "reward_parts" in episode.info
     for key, value in reference.info.items():
       np.testing.assert_equal(episode.info[key], value)
@@ -129,8 +136,7 @@ def test_references_cover_simultaneous_ends_and_rounded_scores(probability):
     *_, finished = _reference(name, probability)
     times = [episode.time for episode in finished]
     counts |= {times.count(time) for time in range(60)}
-    rounded |= {name for episode in finished
-                if episode.score * 4 != round(episode.score * 4)}
+    rounded |= {name for episode in finished if episode.score * 4 != round(episode.score * 4)}
   assert counts >= {0, 1, 2}
   assert 5 in counts or probability > 0
   assert {"uneven", "hopper", "cheetah"} <= rounded
@@ -139,8 +145,7 @@ def test_references_cover_simultaneous_ends_and_rounded_scores(probability):
 @pytest.mark.fast_variants(6)
 @_pauses
 @_names
-def test_finished_episodes_equal_those_of_separate_environments(
-    name, probability, mode):
+def test_finished_episodes_equal_those_of_separate_environments(name, probability, mode):
   actions, active, expected = _reference(name, probability)
   with batch_env.BatchEnv(_BATCHES[name], mode, _SEED) as batch:
     batch.reset()
@@ -151,8 +156,7 @@ def test_finished_episodes_equal_those_of_separate_environments(
 @pytest.mark.fast_variants(4)
 @_pauses
 @_names
-def test_restored_episodes_end_like_uninterrupted_ones(
-    name, probability, mode):
+def test_restored_episodes_end_like_uninterrupted_ones(name, probability, mode):
   actions, active, expected = _reference(name, probability)
   for cut in (1, 23, 40):
     with batch_env.BatchEnv(_BATCHES[name], mode, _SEED) as batch:
@@ -189,15 +193,13 @@ def test_finished_episodes_can_be_taken_after_any_step(name, mode):
   with batch_env.BatchEnv(_BATCHES[name], mode, _SEED) as batch:
     batch.reset()
     for time in range(len(actions)):
-      _roll(batch, actions[time:time + 1], active[time:time + 1])
+      _roll(batch, actions[time : time + 1], active[time : time + 1])
       if time % 3 == 2:
-        _assert_finished(
-            batch, [x for x in expected if time - 3 < x.time <= time])
+        _assert_finished(batch, [x for x in expected if time - 3 < x.time <= time])
     assert not batch.take_finished() and not batch.take_final_observ()
 
 
-def test_last_observations_are_copies_if_the_environment_reuses_its_array(
-    mode):
+def test_last_observations_are_copies_if_the_environment_reuses_its_array(mode):
   with batch_env.BatchEnv([faulty_envs.Reusing] * 2, mode) as batch:
     seeds = batch.reset()[:, 0].tolist()
     for _ in range(7):
@@ -218,14 +220,15 @@ def test_reset_sets_scores_to_zero(mode):
     assert batch.snapshot().score.tolist() == [3, 3]
     batch.step(np.zeros((2, 1)))
     finished = batch.take_finished()
-  assert [(episode.score, episode.length) for episode in finished] == [
-      (6, 3), (6, 3)]
+  assert [(episode.score, episode.length) for episode in finished] == [(6, 3), (6, 3)]
 
 
 def test_scores_are_added_up_in_float32(mode):
   # Above 2^24, float32 has even numbers only, so adding 1 changes nothing.
-  constructors = [functools.partial(faulty_envs.Rewards, (2.0 ** 24, 1, 1, 1)),
-                  functools.partial(faulty_envs.Rewards, (1, 1, 1, 2.0 ** 24))]
+  constructors = [
+    functools.partial(faulty_envs.Rewards, (2.0**24, 1, 1, 1)),
+    functools.partial(faulty_envs.Rewards, (1, 1, 1, 2.0**24)),
+  ]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     for _ in range(2):
@@ -235,7 +238,7 @@ def test_scores_are_added_up_in_float32(mode):
     for _ in range(2):
       batch.step(np.zeros((2, 1)))
     scores = [episode.score for episode in batch.take_finished()]
-  assert scores == [2 ** 24, 2 ** 24 + 4]
+  assert scores == [2**24, 2**24 + 4]
 
 
 def test_failed_step_prevents_a_snapshot_until_a_restore():

@@ -23,8 +23,7 @@ def _zeros(batch):
 
 
 def test_constructors_may_differ_by_index(mode):
-  constructors = [functools.partial(gymnasium.make, "Pendulum-v1", g=g)
-                  for g in (9.8, 1.6, 3.7)]
+  constructors = [functools.partial(gymnasium.make, "Pendulum-v1", g=g) for g in (9.8, 1.6, 3.7)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     assert batch.get("g") == [9.8, 1.6, 3.7]
 
@@ -52,6 +51,7 @@ def test_call_passes_keyword_arguments_of_any_name(mode):
   class ReturnsArguments(toy.Counter):
     def arguments(self, name, self_=0):
       return name, self_
+
   with batch_env.BatchEnv([ReturnsArguments] * 2, mode) as batch:
     assert batch.call("arguments", name=3, self_=4) == [(3, 4)] * 2
 
@@ -60,10 +60,12 @@ def test_call_passes_keyword_arguments_of_any_name(mode):
 def test_wrong_indices_are_refused(indices):
   with batch_env.BatchEnv([toy.Counter] * 2) as batch:
     batch.reset()
-    for request in (lambda: batch.get("length", indices),
-                    lambda: batch.call("add", 1, indices=indices),
-                    lambda: batch.set("length", [1] * len(indices), indices),
-                    lambda: batch.reset(indices=indices)):
+    for request in (
+      lambda: batch.get("length", indices),
+      lambda: batch.call("add", 1, indices=indices),
+      lambda: batch.set("length", [1] * len(indices), indices),
+      lambda: batch.reset(indices=indices),
+    ):
       with pytest.raises(ValueError, match="distinct numbers from 0 to 1"):
         request()
     assert batch.step(_zeros(batch)).observ[:, 1].tolist() == [1, 1]
@@ -79,11 +81,12 @@ def test_wrong_number_of_values_is_refused():
 
 
 def test_partial_reset_begins_selected_episodes_and_continues_others(mode):
-  with batch_env.BatchEnv(
-      [functools.partial(toy.Counter, 4)] * 3, mode, seed=5) as batch:
+  with batch_env.BatchEnv([functools.partial(toy.Counter, 4)] * 3, mode, seed=5) as batch:
     # The environments observe `seed % 1000`.
-    observed_seed = [[episode_data.episode_seed(5, index, episode) % 1000
-                      for episode in range(3)] for index in range(3)]
+    observed_seed = [
+      [episode_data.episode_seed(5, index, episode) % 1000 for episode in range(3)]
+      for index in range(3)
+    ]
     batch.reset()
     batch.step(_zeros(batch))
     observ = batch.reset(indices=[2, 0], seeds=[77, 78])
@@ -91,18 +94,21 @@ def test_partial_reset_begins_selected_episodes_and_continues_others(mode):
     batch.step(_zeros(batch))
     # By default, seeds are derived from the run's seed.
     assert batch.reset(indices=[0]).tolist() == [
-        [observed_seed[0][2], 0], [observed_seed[1][0], 2], [77, 1]]
+      [observed_seed[0][2], 0],
+      [observed_seed[1][0], 2],
+      [77, 1],
+    ]
     assert not batch.take_finished()
     for _ in range(4):
       step = batch.step(_zeros(batch))
     finished = batch.take_finished()
-  assert [(episode.seed % 1000, episode.length, episode.score)
-          for episode in finished] == [
-              (observed_seed[1][0], 4, 10), (77, 4, 10),
-              (observed_seed[0][2], 4, 10)]
+  assert [(episode.seed % 1000, episode.length, episode.score) for episode in finished] == [
+    (observed_seed[1][0], 4, 10),
+    (77, 4, 10),
+    (observed_seed[0][2], 4, 10),
+  ]
   assert step.terminated.tolist() == [True, False, False]
-  assert step.observ[0].tolist() == [
-      episode_data.episode_seed(5, 0, 3) % 1000, 0]
+  assert step.observ[0].tolist() == [episode_data.episode_seed(5, 0, 3) % 1000, 0]
 
 
 def _play(batch, kill=lambda: None):
@@ -121,27 +127,30 @@ def _play(batch, kill=lambda: None):
     if index % 9 == 4:
       kill()
     if index % 9 in (4, 5):
-      results.append(batch.reset(
-          [index, 3] if index % 2 else None, [index % 3, 3]))
+      results.append(batch.reset([index, 3] if index % 2 else None, [index % 3, 3]))
     results += batch.step(action)
     results += [list(batch.infos), list(batch.reset_infos)]
   return results, batch.take_finished()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("constructors", [
-    rollouts.BATCHES["hopper"][:4], [toy.Informative] * 4],
-                         ids=["hopper", "informative"])
-def test_partial_resets_with_killed_workers_have_the_same_results(
-    constructors):
+@pytest.mark.parametrize(
+  "constructors",
+  [rollouts.BATCHES["hopper"][:4], [toy.Informative] * 4],
+  ids=["hopper", "informative"],
+)
+def test_partial_resets_with_killed_workers_have_the_same_results(constructors):
   with info_batch_env.InfoBatchEnv(constructors, seed=2) as batch:
     expected = _play(batch)
   kill_indices = iter(range(100))
   budget = failure_budget.FailureBudget(100)
-  with pool_lib.WorkerPool(2, failure_budget=budget) as workers, \
-      info_batch_env.InfoBatchEnv(constructors, workers, 2) as batch:
-    np.testing.assert_equal(_play(batch, lambda: os.kill(
-        workers.pids[next(kill_indices) % 2], signal.SIGKILL)), expected)
+  with (
+    pool_lib.WorkerPool(2, failure_budget=budget) as workers,
+    info_batch_env.InfoBatchEnv(constructors, workers, 2) as batch,
+  ):
+    np.testing.assert_equal(
+      _play(batch, lambda: os.kill(workers.pids[next(kill_indices) % 2], signal.SIGKILL)), expected
+    )
   assert len(budget.drain()) == 3
 
 
@@ -206,8 +215,9 @@ def test_rollout_contains_the_results_of_single_steps(mode):
       rollout, row = (first, time) if time < 3 else (second, time - 3)
       action = policy(observ)
       step = batch.step(action)
-      expected = batch_env.Rollout(observ, action, *(
-          getattr(step, name) for name in batch_env.Rollout._fields[2:]))
+      expected = batch_env.Rollout(
+        observ, action, *(getattr(step, name) for name in batch_env.Rollout._fields[2:])
+      )
       for name, array in expected._asdict().items():
         np.testing.assert_array_equal(getattr(rollout, name)[row], array)
         assert getattr(rollout, name).dtype == array.dtype, name

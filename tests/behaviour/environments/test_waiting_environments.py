@@ -48,26 +48,28 @@ def test_results_with_pauses_equal_those_of_separate_environments(name):
         episode += 1
         observ = _begin(env, index, episode)
       for field, expected in (
-          (step.observ, observ), (step.next_observ, next_observ),
-          (step.reward, reward), (step.terminated, ended[0]),
-          (step.truncated, ended[1])):
-        assert field[index].tobytes() == np.array(
-            expected, field.dtype).tobytes()
+        (step.observ, observ),
+        (step.next_observ, next_observ),
+        (step.reward, reward),
+        (step.terminated, ended[0]),
+        (step.truncated, ended[1]),
+      ):
+        assert field[index].tobytes() == np.array(expected, field.dtype).tobytes()
     env.close()
     assert running.episode[index] == episode
 
 
 @pytest.mark.fast_variants(1)
-@pytest.mark.parametrize("name", [
-    "toy", "uneven", "cartpole",
-    pytest.param("hopper", marks=pytest.mark.slow)])
-def test_results_with_pauses_do_not_depend_on_the_number_of_processes(
-    name, pools):
+@pytest.mark.parametrize(
+  "name", ["toy", "uneven", "cartpole", pytest.param("hopper", marks=pytest.mark.slow)]
+)
+def test_results_with_pauses_do_not_depend_on_the_number_of_processes(name, pools):
   def play(workers):
     with batch_env.BatchEnv(rollouts.BATCHES[name], workers) as batch:
       batch.reset()
       actions = rollouts.draw_actions(batch.action_space, 5, 60)
       return rollouts.roll_with_pauses(batch, actions)
+
   serial = play(None)
   assert any(finished for _, finished in serial), "No episode ended."
   for workers in pools:
@@ -122,8 +124,7 @@ def test_all_environments_may_wait(mode):
 
 
 def test_waiting_within_an_episode_is_an_error(mode):
-  with batch_env.BatchEnv([functools.partial(toy.Counter, 3)] * 2,
-                          mode) as batch:
+  with batch_env.BatchEnv([functools.partial(toy.Counter, 3)] * 2, mode) as batch:
     batch.reset()
     _step(batch, [1, 0])
     for active in ([0, 1], [0, 0]):
@@ -138,8 +139,7 @@ def test_waiting_within_an_episode_is_an_error(mode):
 
 
 def test_error_names_the_active_environment_that_failed(mode):
-  constructors = [toy.Counter, toy.Counter,
-                  functools.partial(toy.Faulty, "raise"), toy.Counter]
+  constructors = [toy.Counter, toy.Counter, functools.partial(toy.Faulty, "raise"), toy.Counter]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     _step(batch, [0, 0, 1, 0])
@@ -149,8 +149,11 @@ def test_error_names_the_active_environment_that_failed(mode):
 
 
 def test_error_names_the_active_environment_that_returned_nan(mode):
-  constructors = [toy.Counter, toy.Counter,
-                  functools.partial(faulty_envs.Infinite, "reward", np.nan)]
+  constructors = [
+    toy.Counter,
+    toy.Counter,
+    functools.partial(faulty_envs.Infinite, "reward", np.nan),
+  ]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     with pytest.raises(ValueError, match="not finite") as caught:
@@ -195,8 +198,7 @@ def test_snapshot_between_episodes_can_be_restored(name, mode):
     again = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     assert again.observ.tobytes() == snapshot.observ.tobytes()
     assert again.seed.tolist() == snapshot.seed.tolist()
-    rollouts.assert_same_bits(
-        uninterrupted, rollouts.roll_with_pauses(batch, actions[:30]))
+    rollouts.assert_same_bits(uninterrupted, rollouts.roll_with_pauses(batch, actions[:30]))
 
 
 def test_log_drops_finished_episodes_while_other_environments_wait():

@@ -8,11 +8,13 @@ import time
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 pytestmark = [
-    pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(
-        sys.platform != "linux", reason="The test reads /proc.")]
+  pytest.mark.slow,
+  pytest.mark.faults,
+  pytest.mark.skipif(sys.platform != "linux", reason="The test reads /proc."),
+]
 
 _RUN = "--config", "hopper", "--steps", "30000"
 _FAULTS = signal.SIGKILL, signal.SIGSTOP, signal.SIGKILL
@@ -21,11 +23,15 @@ _FAULTS = signal.SIGKILL, signal.SIGSTOP, signal.SIGKILL
 def _workers(process):
   """Returns the process ids of a trainer's workers."""
   children = [
-      child for path in pathlib.Path(
-          f"/proc/{process.pid}/task").glob("*/children")
-      for child in path.read_text().split()]
-  return [int(child) for child in children if "environments.worker" in
-          pathlib.Path(f"/proc/{child}/cmdline").read_text()]
+    child
+    for path in pathlib.Path(f"/proc/{process.pid}/task").glob("*/children")
+    for child in path.read_text().split()
+  ]
+  return [
+    int(child)
+    for child in children
+    if "environments.worker" in pathlib.Path(f"/proc/{child}/cmdline").read_text()
+  ]
 
 
 def _train(logdir, *args, faults=()):
@@ -40,8 +46,18 @@ def _train(logdir, *args, faults=()):
     Run folder, output and number of sent signals.
   """
   process = command.start(
-      "train.py", *args, "--logdir", logdir, "--set", "num_workers=2", "--set",
-      "env_timeout=2", "--set", "eval_every=10000", cwd=logdir)
+    "train.py",
+    *args,
+    "--logdir",
+    logdir,
+    "--set",
+    "num_workers=2",
+    "--set",
+    "env_timeout=2",
+    "--set",
+    "eval_every=10000",
+    cwd=logdir,
+  )
   remaining = list(faults)
   try:
     while remaining and process.poll() is None:
@@ -66,8 +82,7 @@ def test_killed_and_hanging_workers_do_not_change_a_run(tmp_path, deadline):
     logdir = tmp_path / str(len(faults))
     logdir.mkdir()
     folder, output, num_faults = _train(logdir, *_RUN, faults=faults)
-    restarts = [row["restarts"] for row in command.rows(folder)
-                if row["phase"] == "train"]
+    restarts = [row["restarts"] for row in command.rows(folder) if row["phase"] == "train"]
     num_printed = output.count("restart: Worker")
     assert restarts[-1] == num_printed and restarts == sorted(restarts)
     assert num_printed == num_faults

@@ -101,26 +101,37 @@ class A2C(actor_critic.ActorCritic):
 def _trainer(tmp_path, monkeypatch, request):
   (tmp_path / "former_a2c.py").write_text(_A2C)
   monkeypatch.syspath_prepend(tmp_path)
-  trainer = build.trainer(config_lib.Config().override({
-      "env.id": "Pendulum-v1",
-      "env_processes": False,
-      "num_envs": 4, "algorithm.segment_length": 8,
-      "algorithm.minibatch_size": None,
-      "algorithm.type": "former_a2c:A2C", "algorithm.kwargs.rho": 0.95,
-      "network.policy_layers": [4], "network.value_layers": [4],
-      **getattr(request, "param", {})}), None)
+  trainer = build.trainer(
+    config_lib.Config().override(
+      {
+        "env.id": "Pendulum-v1",
+        "env_processes": False,
+        "num_envs": 4,
+        "algorithm.segment_length": 8,
+        "algorithm.minibatch_size": None,
+        "algorithm.type": "former_a2c:A2C",
+        "algorithm.kwargs.rho": 0.95,
+        "network.policy_layers": [4],
+        "network.value_layers": [4],
+        **getattr(request, "param", {}),
+      }
+    ),
+    None,
+  )
   yield trainer
   trainer.close()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainer", [
-    {}, {"network.frame_stack": 2}, {"network.recurrent": "gru"}],
-                         indirect=True, ids=["steps", "frames", "segments"])
+@pytest.mark.parametrize(
+  "trainer",
+  [{}, {"network.frame_stack": 2}, {"network.recurrent": "gru"}],
+  indirect=True,
+  ids=["steps", "frames", "segments"],
+)
 def test_algorithm_with_former_names_completes_one_update(trainer):
   trainer.start()
-  before = {name: np.array(variable)
-            for name, variable in trainer.algorithm.variables().items()}
+  before = {name: np.array(variable) for name, variable in trainer.algorithm.variables().items()}
   epoch = trainer.epoch(0.0)
   assert epoch.gradient_steps == epoch.finite_steps == 1
   assert {"policy_loss", "value_loss", "observ_mean"} <= epoch.metrics.keys()
@@ -145,13 +156,10 @@ def test_former_minibatches_consist_of_chunks_of_rows(trainer, monkeypatch):
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 8)
   monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", 16)
   zeros, valid = tf.zeros([32]), tf.fill([32], True)
-  batch = types.Experience(
-      zeros, zeros, zeros, valid, valid, valid, valid, zeros, zeros)
+  batch = types.Experience(zeros, zeros, zeros, valid, valid, valid, valid, zeros, zeros)
   for size, shape in ((None, (4, 8)), (16, (1, 16))):
-    minibatches = trainer.algorithm.model.deal(
-        batch, batch, size, tf.constant([0, 1], tf.int64))
+    minibatches = trainer.algorithm.model.deal(batch, batch, size, tf.constant([0, 1], tf.int64))
     data, weight, num_chunks = minibatches.take(0)
     assert weight.shape == data.observ.shape == shape
-    total = former_chunks.total(
-        lambda chunk: tf.reduce_sum(chunk[1]), (data, weight), num_chunks)
+    total = former_chunks.total(lambda chunk: tf.reduce_sum(chunk[1]), (data, weight), num_chunks)
     np.testing.assert_allclose(total, 1, rtol=1e-6)

@@ -85,8 +85,7 @@ def points(tmp_path, monkeypatch):
 
 def test_backend_with_former_module_names_steps_a_batch(points):
   constructor = make.MakeEnv(config_lib.Env("former_points:Point"))
-  with batch_env.BatchEnv(
-      [constructor] * 3, seed=1, block_class=points) as batch:
+  with batch_env.BatchEnv([constructor] * 3, seed=1, block_class=points) as batch:
     batch.reset()
     for num_steps in range(1, 41):
       step = batch.step(np.ones((3, 2), np.float32))
@@ -97,4 +96,5 @@ def test_backend_with_former_module_names_steps_a_batch(points):
 def test_former_attribute_repeats_sets_deterministic(points):
   class Deterministic(points):
     repeats = True
+
   assert Deterministic.deterministic and not points.deterministic

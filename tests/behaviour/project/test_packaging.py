@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,8 @@ def archive(checkout, tmp_path_factory):
   """Returns a folder with the unpacked `git archive`, like a source release."""
   path = tmp_path_factory.mktemp("archive")
   packed = subprocess.run(
-      ["git", "archive", "--format=tar", "HEAD"], cwd=checkout, check=True,
-      capture_output=True).stdout
+    ["git", "archive", "--format=tar", "HEAD"], cwd=checkout, check=True, capture_output=True
+  ).stdout
   subprocess.run(["tar", "-x"], cwd=path, input=packed, check=True)
   return path
 
@@ -49,11 +49,11 @@ def wheel(checkout, tmp_path_factory):
   """Returns the wheel that is built from the sdist of the checkout."""
   folder = tmp_path_factory.mktemp("dist")
   done = subprocess.run(
-      [sys.executable, "-m", "build", "--outdir", folder, checkout],
-      capture_output=True, text=True)
+    [sys.executable, "-m", "build", "--outdir", folder, checkout], capture_output=True, text=True
+  )
   assert done.returncode == 0, done.stdout + done.stderr
   assert list(folder.glob("*.tar.gz"))
-  built, = folder.glob("*.whl")
+  (built,) = folder.glob("*.whl")
   return built
 
 
@@ -62,28 +62,39 @@ def installed(wheel, tmp_path_factory):
   """Returns the folder into which pip installed the wheel."""
   target = tmp_path_factory.mktemp("site")
   subprocess.run(
-      [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target",
-       target, wheel], check=True)
+    [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target, wheel],
+    check=True,
+  )
   return target
 
 
 def _python(path, cwd, *args):
   """Runs Python with a folder in PYTHONPATH."""
   return subprocess.run(
-      [sys.executable, *map(str, args)], cwd=cwd, capture_output=True,
-      text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(path)})
+    [sys.executable, *map(str, args)],
+    cwd=cwd,
+    capture_output=True,
+    text=True,
+    timeout=300,
+    env={**os.environ, "PYTHONPATH": str(path)},
+  )
 
 
 def test_wheel_contains_one_top_level_package(wheel):
   names = zipfile.ZipFile(wheel).namelist()
   top_level = {name.split("/")[0] for name in names}
-  assert {name for name in top_level if not name.endswith(".dist-info")} == {
-      "agents"}
-  assert {"agents/configs/cheetah.py", "agents/configs/presets/paper.py",
-          "agents/export/same_arguments.csv", "agents/py.typed",
-          "agents/export/formats/npz.md", "agents/export/templates/README.md",
-          "agents/reports/page.html", "agents/reports/figures.mplstyle",
-          "agents/reports/published_scores.csv"} <= set(names)
+  assert {name for name in top_level if not name.endswith(".dist-info")} == {"agents"}
+  assert {
+    "agents/configs/cheetah.py",
+    "agents/configs/presets/paper.py",
+    "agents/export/same_arguments.csv",
+    "agents/py.typed",
+    "agents/export/formats/npz.md",
+    "agents/export/templates/README.md",
+    "agents/reports/page.html",
+    "agents/reports/figures.mplstyle",
+    "agents/reports/published_scores.csv",
+  } <= set(names)
 
 
 @pytest.mark.parametrize("source", ["checkout", "archive", "installed"])
@@ -104,9 +115,7 @@ def test_sources_contain_no_links(source, request):
 @pytest.mark.parametrize("source", ["checkout", "archive"])
 def test_sources_run_without_installation(source, tmp_path, request):
   path = request.getfixturevalue(source)
-  done = _python(
-      tmp_path, tmp_path, path / "train.py", "--config", "cheetah",
-      "--print_config")
+  done = _python(tmp_path, tmp_path, path / "train.py", "--config", "cheetah", "--print_config")
   assert "env.id: HalfCheetah-v5" in done.stdout, done.stderr
 
 
@@ -118,19 +127,21 @@ def _run(installed, cwd, *args):
 def test_installed_commands_work_from_any_folder(installed, tmp_path):
   listed = _run(installed, tmp_path, "train", "--config", "list")
   assert "HalfCheetah-v5" in listed.stdout, listed.stderr
-  done = _run(installed, tmp_path, "train", *command.SMALL, "--steps", "400",
-              "--logdir", tmp_path / "logdir")
+  done = _run(
+    installed, tmp_path, "train", *command.SMALL, "--steps", "400", "--logdir", tmp_path / "logdir"
+  )
   assert done.returncode == 0, done.stderr
   folder = command.run_folder(tmp_path / "logdir")
   assert f"To extend: batched-ppo train --resume {folder}" in done.stdout
   assert f"To watch: batched-ppo visualize {folder}" in done.stdout
-  done = _run(installed, tmp_path, "visualize", "--logdir", "logdir",
-              "--num_episodes", "1", "--size", "64")
+  done = _run(
+    installed, tmp_path, "visualize", "--logdir", "logdir", "--num_episodes", "1", "--size", "64"
+  )
   assert done.returncode == 0, done.stderr
   assert list((folder / "videos").glob("*.mp4"))
   (tmp_path / "mine.py").write_text(
-      "from agents.configs import default\n"
-      "CONFIG = default.CONFIG.override({'env.id': 'CartPole-v1'})\n")
-  done = _run(installed, tmp_path, "train", "--config", "mine.py",
-              "--print_config")
+    "from agents.configs import default\n"
+    "CONFIG = default.CONFIG.override({'env.id': 'CartPole-v1'})\n"
+  )
+  done = _run(installed, tmp_path, "train", "--config", "mine.py", "--print_config")
   assert "env.id: CartPole-v1" in done.stdout, done.stderr

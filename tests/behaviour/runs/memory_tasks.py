@@ -17,7 +17,8 @@ class _Masked(gymnasium.ObservationWrapper):
     self._indices = indices
     space = env.observation_space
     self.observation_space = gymnasium.spaces.Box(
-        space.low[indices], space.high[indices], dtype=space.dtype)
+      space.low[indices], space.high[indices], dtype=space.dtype
+    )
 
   def observation(self, observation):
     return observation[self._indices]
@@ -66,5 +67,4 @@ class TMaze(gymnasium.Env):
     return self._observe(), reward, at_junction, False, {}
 
   def _observe(self):
-    return np.array([self._sign if not self._place else 0,
-                     self._place == self._length], np.float32)
+    return np.array([self._sign if not self._place else 0, self._place == self._length], np.float32)

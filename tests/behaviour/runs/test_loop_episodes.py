@@ -10,18 +10,32 @@ from agents import config as config_lib
 from agents.environments.data import episode_data
 from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, run_folder
-from tests import command, modes, toy
+from tests import toy
+from tests.support import command, modes
 
 pytestmark = pytest.mark.slow
 _MAX_LENGTH = 9
-CONFIG = config_lib.Config().override({
-    "env.id": "tests.toy:Uneven", "env.kwargs.max_length": _MAX_LENGTH,
-    "env.max_length": _MAX_LENGTH, "env_processes": False, "num_envs": 2,
-    "algorithm.segment_length": None, "algorithm.update_every": 3,
-    "algorithm.minibatch_size": None, "algorithm.update_epochs": 1,
-    "algorithm.lr_schedule": "linear", "network.policy_layers": [4],
-    "network.value_layers": [4], "steps": 200, "report_every": 30,
-    "eval_every": 50, "eval_episodes": 1, "checkpoint_every": 70})
+CONFIG = config_lib.Config().override(
+  {
+    "env.id": "tests.toy:Uneven",
+    "env.kwargs.max_length": _MAX_LENGTH,
+    "env.max_length": _MAX_LENGTH,
+    "env_processes": False,
+    "num_envs": 2,
+    "algorithm.segment_length": None,
+    "algorithm.update_every": 3,
+    "algorithm.minibatch_size": None,
+    "algorithm.update_epochs": 1,
+    "algorithm.lr_schedule": "linear",
+    "network.policy_layers": [4],
+    "network.value_layers": [4],
+    "steps": 200,
+    "report_every": 30,
+    "eval_every": 50,
+    "eval_episodes": 1,
+    "checkpoint_every": 70,
+  }
+)
 
 
 def make(folder, stop=lambda: False):
@@ -38,8 +52,7 @@ def eagerly():
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
   """Returns the loop and the folder of a finished run."""
-  folder = run_folder.create(
-      str(tmp_path_factory.mktemp("logdir")), "test", CONFIG)
+  folder = run_folder.create(str(tmp_path_factory.mktemp("logdir")), "test", CONFIG)
   loop = make(folder)
   loop.start()
   loop.run()
@@ -55,9 +68,12 @@ def steps_after_each_epoch():
   for epoch in itertools.count():
     for index, num_episodes in enumerate((2, 1)):
       first = epoch * num_episodes
-      total += sum(toy.Uneven.episode_length(
-          episode_data.episode_seed(CONFIG.seed, index, episode), _MAX_LENGTH)
-                   for episode in range(first, first + num_episodes))
+      total += sum(
+        toy.Uneven.episode_length(
+          episode_data.episode_seed(CONFIG.seed, index, episode), _MAX_LENGTH
+        )
+        for episode in range(first, first + num_episodes)
+      )
     steps.append(total)
     if total >= CONFIG.steps:
       return steps
@@ -74,8 +90,7 @@ def due(every):
     run, in steps.
   """
   steps = steps_after_each_epoch()
-  first = {next(x for x in steps if x >= goal)
-           for goal in range(every, steps[-1] + 1, every)}
+  first = {next(x for x in steps if x >= goal) for goal in range(every, steps[-1] + 1, every)}
   return sorted(first | {steps[-1]})
 
 
@@ -91,14 +106,12 @@ def test_periodic_actions_take_place_at_the_next_end_of_an_epoch(finished):
   rows = command.rows(finished[1].path)
   for phase, every in (("train", 30), ("eval", 50)):
     assert [row["step"] for row in rows if row["phase"] == phase] == due(every)
-  saved = [checkpoint.load(path)[1]["step"]
-           for path in checkpoint.paths(finished[1].checkpoints)]
+  saved = [checkpoint.load(path)[1]["step"] for path in checkpoint.paths(finished[1].checkpoints)]
   assert saved == [0] + due(70)
 
 
 def test_every_training_episode_is_counted_once(finished):
-  rows = [row for row in command.rows(finished[1].path)
-          if row["phase"] == "train"]
+  rows = [row for row in command.rows(finished[1].path) if row["phase"] == "train"]
   epochs = len(steps_after_each_epoch())
   assert sum(row["episodes"] for row in rows) == 3 * epochs
   # Each step belongs to a completed episode.

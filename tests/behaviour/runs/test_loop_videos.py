@@ -7,15 +7,23 @@ from agents import build
 from agents import config as config_lib
 from agents.training import loop as loop_lib
 from agents.training.run_folder import run_folder
-from tests import command
+from tests.support import command
 
 pytestmark = pytest.mark.slow
 
-_CONFIG = config_lib.Config().override({
-    "env.id": "tests.videos.canvas:Canvas", "env.kwargs": {"length": 9},
-    "steps": 240, "num_envs": 2, "env_processes": False,
-    "algorithm.segment_length": 10, "algorithm.minibatch_size": 10,
-    "algorithm.update_epochs": 1, "eval_episodes": 1})
+_CONFIG = config_lib.Config().override(
+  {
+    "env.id": "tests.videos.canvas:Canvas",
+    "env.kwargs": {"length": 9},
+    "steps": 240,
+    "num_envs": 2,
+    "env_processes": False,
+    "algorithm.segment_length": 10,
+    "algorithm.minibatch_size": 10,
+    "algorithm.update_epochs": 1,
+    "eval_episodes": 1,
+  }
+)
 
 
 def _train(tmp_path, changes, stop=bool):
@@ -30,7 +38,8 @@ def _train(tmp_path, changes, stop=bool):
 def _video_steps(folder):
   """Returns the steps of the videos in TensorBoard."""
   events = event_accumulator.EventAccumulator(
-      str(folder.path / "train"), size_guidance={"tensors": 0}).Reload()
+    str(folder.path / "train"), size_guidance={"tensors": 0}
+  ).Reload()
   if "films/training" not in events.Tags()["tensors"]:
     return []
   return [event.step for event in events.Tensors("films/training")]
@@ -49,8 +58,7 @@ def test_last_video_is_rendered_and_written_to_tensorboard(with_videos):
   assert steps[-1] == 240 and len(files) == len(steps) >= 2
 
 
-def test_metrics_with_videos_equal_metrics_without_videos(
-    with_videos, tmp_path):
+def test_metrics_with_videos_equal_metrics_without_videos(with_videos, tmp_path):
   without_videos = _train(tmp_path, {})
   assert not (without_videos.path / "videos").exists()
   assert not _video_steps(without_videos)
@@ -70,9 +78,11 @@ def test_resumed_run_keeps_earlier_videos(with_videos):
 
 def test_stopped_run_leaves_no_incomplete_video(tmp_path):
   calls = []
+
   def stop():
     calls.append(1)
     return len(calls) > 12
+
   folder = _train(tmp_path, {"video_every": 20}, stop)
   assert not list((folder.path / "videos").glob("*.part.mp4"))
   assert command.rows(folder.path)[-1]["step"] < 240

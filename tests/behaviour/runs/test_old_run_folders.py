@@ -11,15 +11,13 @@ from agents.training.run_folder import checkpoint, run_folder
 
 
 @pytest.mark.slow
-def test_folder_with_disabled_double_buffering_resumes_without_notes(
-    finished, tmp_path, capsys):
+def test_folder_with_disabled_double_buffering_resumes_without_notes(finished, tmp_path, capsys):
   path = shutil.copytree(finished[0], tmp_path / "copy")
   with open(path / "config.yaml", "a") as file:
     file.write("double_buffering: false\n")
   newest = checkpoint.newest(path / "checkpoints")
   arrays, metadata = checkpoint.load(newest)
-  assert metadata["config"] == config_lib.flat(
-      run_folder.RunFolder(path).config)
+  assert metadata["config"] == config_lib.flat(run_folder.RunFolder(path).config)
   metadata["config"]["double_buffering"] = False
   newest.unlink()
   checkpoint.save(newest.parent, metadata["step"], arrays, metadata)

@@ -6,23 +6,28 @@ import tensorflow as tf
 from agents import build, configs
 from agents import config as config_lib
 from agents.commands import merge_settings
-from tests import config_fixtures
+from tests.support import config_fixtures
 
 _FAST_COMBINATIONS = [("pendulum", None)]
 # A preset replaces algorithm and networks, so that the graph depends on the
 # config only by the spaces of its environment.
 _COMBINATIONS = [
-    *((name, None) for name in configs.names()
-      if configs.load(name)[1].env.id),
-    *((name, preset) for name in (
-        "breakout", "cartpole", "humanoid", "pendulum", "pixel_cartpole")
-      for preset in ("paper", "recurrent"))]
+  *((name, None) for name in configs.names() if configs.load(name)[1].env.id),
+  *(
+    (name, preset)
+    for name in ("breakout", "cartpole", "humanoid", "pendulum", "pixel_cartpole")
+    for preset in ("paper", "recurrent")
+  ),
+]
 
 
-@pytest.mark.parametrize("name, preset", [
-    pytest.param(
-        *each, marks=() if each in _FAST_COMBINATIONS else pytest.mark.slow)
-    for each in _COMBINATIONS])
+@pytest.mark.parametrize(
+  "name, preset",
+  [
+    pytest.param(*each, marks=() if each in _FAST_COMBINATIONS else pytest.mark.slow)
+    for each in _COMBINATIONS
+  ],
+)
 def test_epoch_is_one_graph_with_one_compiled_program(name, preset):
   config_fixtures.config(name)  # Skips the test if a package is missing.
   config = merge_settings.of_new_run(name, preset, {}).config
@@ -38,12 +43,13 @@ def test_epoch_is_one_graph_with_one_compiled_program(name, preset):
     pytest.skip(f"The preset does not fit: {error}")
   try:
     trainer.start()
-    graph = trainer.train_epoch.get_concrete_function(
-        trainer._carry, tf.constant(0.0)).graph
+    graph = trainer.train_epoch.get_concrete_function(trainer._carry, tf.constant(0.0)).graph
   finally:
     trainer.close()
   assert trainer.train_epoch.experimental_get_tracing_count() == 1
-  programs = [op.name for op in graph.get_operations()
-              if "_XlaMustCompile" in op.node_def.attr
-              and op.get_attr("_XlaMustCompile")]
+  programs = [
+    op.name
+    for op in graph.get_operations()
+    if "_XlaMustCompile" in op.node_def.attr and op.get_attr("_XlaMustCompile")
+  ]
   assert len(programs) == 1

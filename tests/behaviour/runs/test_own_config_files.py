@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 _ENVIRONMENT = """
 import gymnasium
@@ -32,13 +32,13 @@ def test_commands_in_another_folder_find_modules_beside_the_config(tmp_path):
   (project / "hover.py").write_text(_CONFIG)
   config, logdir = project / "hover.py", tmp_path / "logdir"
   for done in (
-      command.run_agents("check", config, cwd=elsewhere),
-      command.run("train.py", "--config", config, "--logdir", logdir,
-                  cwd=elsewhere),
-      command.run("train.py", logdir, "--steps", 128, cwd=elsewhere),
-      command.run("visualize.py", logdir, "--num_episodes", 1, "--size", 64,
-                  cwd=elsewhere),
-      command.run_agents("export", logdir, "--format", "npz", "--out",
-                         tmp_path / "policy", cwd=elsewhere)):
+    command.run_agents("check", config, cwd=elsewhere),
+    command.run("train.py", "--config", config, "--logdir", logdir, cwd=elsewhere),
+    command.run("train.py", logdir, "--steps", 128, cwd=elsewhere),
+    command.run("visualize.py", logdir, "--num_episodes", 1, "--size", 64, cwd=elsewhere),
+    command.run_agents(
+      "export", logdir, "--format", "npz", "--out", tmp_path / "policy", cwd=elsewhere
+    ),
+  ):
     assert done.returncode == 0, done.stdout
   assert list(command.run_folder(logdir).glob("videos/*.mp4"))

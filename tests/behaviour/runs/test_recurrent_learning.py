@@ -14,9 +14,15 @@ _MAZE = "tests.behaviour.runs.memory_tasks:TMaze"
 
 
 def _config(env, steps, **changes):
-  return config_lib.Config().override({
-      "env.id": env, "steps": steps, "env_processes": False,
-      "algorithm.minibatch_size": 512, **changes})
+  return config_lib.Config().override(
+    {
+      "env.id": env,
+      "steps": steps,
+      "env_processes": False,
+      "algorithm.minibatch_size": 512,
+      **changes,
+    }
+  )
 
 
 @contextlib.contextmanager
@@ -40,15 +46,17 @@ def _score(config):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("env, steps, changes, max_without, min_with", [
+@pytest.mark.parametrize(
+  "env, steps, changes, max_without, min_with",
+  [
     (_MAZE, 60_000, {"network.recurrent": "lstm"}, 0.75, 0.95),
     (_CARTPOLE, 150_000, {"network.recurrent": "gru"}, 150, 450),
-    (_CARTPOLE, 80_000, {"network.frame_stack": 3}, None, 450)])
-def test_memory_raises_the_score(
-    env, steps, changes, max_without, min_with):
+    (_CARTPOLE, 80_000, {"network.frame_stack": 3}, None, 450),
+  ],
+)
+def test_memory_raises_the_score(env, steps, changes, max_without, min_with):
   config = _config(env, steps, **changes)
-  without = config.override({
-      "network.recurrent": None, "network.frame_stack": 1})
+  without = config.override({"network.recurrent": None, "network.frame_stack": 1})
   if max_without is not None:  # None if another case tests the same task.
     assert _score(without) < max_without
   assert _score(config) > min_with
@@ -62,10 +70,18 @@ def test_recurrent_preset_has_minibatches_of_complete_segments():
 
 @pytest.mark.slow
 def test_state_of_recurrent_policies_is_saved():
-  config = _config(_CARTPOLE, 3000, **{
-      "network.recurrent": "gru", "network.frame_stack": 2,
-      "network.recurrent_units": 8, "num_envs": 4,
-      "algorithm.minibatch_size": 64, "algorithm.update_epochs": 1})
+  config = _config(
+    _CARTPOLE,
+    3000,
+    **{
+      "network.recurrent": "gru",
+      "network.frame_stack": 2,
+      "network.recurrent_units": 8,
+      "num_envs": 4,
+      "algorithm.minibatch_size": 64,
+      "algorithm.update_epochs": 1,
+    },
+  )
   with _trainer(config) as first, _trainer(config) as second:
     first.start()
     first.epoch(0.0)

@@ -26,7 +26,7 @@ import pytest
 from agents import build
 from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, provenance, run_folder
-from tests import command
+from tests.support import command
 
 pytestmark = pytest.mark.slow
 _FOLDER = pathlib.Path(__file__).parent / "run_9d4bf19"
@@ -38,8 +38,10 @@ def _machine():
   lines = path.read_text().splitlines() if path.exists() else []
   flags = next((line for line in lines if line.startswith("flags")), ":")
   features = " ".join(sorted(flags.partition(":")[2].split()))
-  return {"versions": provenance.versions("Pendulum-v1"),
-          "processor": hashlib.sha256(features.encode()).hexdigest()[:16]}
+  return {
+    "versions": provenance.versions("Pendulum-v1"),
+    "processor": hashlib.sha256(features.encode()).hexdigest()[:16],
+  }
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +64,13 @@ def test_resumed_run_has_the_expected_arrays(resumed):
   with np.load(_FOLDER / "expected.npz") as file:
     expected = dict(file)
   assert arrays.keys() == expected.keys()
-  equal_machine = _machine() == json.loads(
-      (_FOLDER / "machine.json").read_text())
+  equal_machine = _machine() == json.loads((_FOLDER / "machine.json").read_text())
   for name, array in expected.items():
     assert arrays[name].dtype == array.dtype, name
     if equal_machine:
       assert arrays[name].tobytes() == array.tobytes(), name
     else:
-      np.testing.assert_allclose(
-          arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
+      np.testing.assert_allclose(arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
 def test_resumed_run_has_the_expected_metrics(resumed):

@@ -25,21 +25,36 @@ _QUOTA = 3, 3, 2  # Episodes of each environment per epoch.
 
 def _config():
   """Returns a config of the 2017 algorithm with 8 episodes per epoch."""
-  config = config_lib.Config().override({
-      "env.id": "tests.toy:Uneven", "env.kwargs.max_length": _MAX_LENGTH,
-      "env.max_length": _MAX_LENGTH + 1, "eval_episodes": 4, "seed": _SEED})
-  return presets.apply("paper", config).override({
-      "num_envs": 3, "algorithm.update_every": 8,
-      "algorithm.learning_rate": 1e-2, "algorithm.update_epochs": 10,
-      "network.policy_layers": [8], "network.value_layers": [8]})
+  config = config_lib.Config().override(
+    {
+      "env.id": "tests.toy:Uneven",
+      "env.kwargs.max_length": _MAX_LENGTH,
+      "env.max_length": _MAX_LENGTH + 1,
+      "eval_episodes": 4,
+      "seed": _SEED,
+    }
+  )
+  return presets.apply("paper", config).override(
+    {
+      "num_envs": 3,
+      "algorithm.update_every": 8,
+      "algorithm.learning_rate": 1e-2,
+      "algorithm.update_epochs": 10,
+      "network.policy_layers": [8],
+      "network.value_layers": [8],
+    }
+  )
 
 
 def _lengths(epoch, quota=_QUOTA, seed=_SEED):
   """Returns the lengths of the episodes of an epoch, by environment."""
-  return [[toy.Uneven.episode_length(
-      episode_data.episode_seed(seed, index, episode), _MAX_LENGTH)
-           for episode in range(epoch * number, (epoch + 1) * number)]
-          for index, number in enumerate(quota)]
+  return [
+    [
+      toy.Uneven.episode_length(episode_data.episode_seed(seed, index, episode), _MAX_LENGTH)
+      for episode in range(epoch * number, (epoch + 1) * number)
+    ]
+    for index, number in enumerate(quota)
+  ]
 
 
 def _sort_by_end(lengths):
@@ -47,9 +62,11 @@ def _sort_by_end(lengths):
 
   Episodes that end at the same time are sorted by environment.
   """
-  ends = [(sum(row[:episode + 1]), index, length)
-          for index, row in enumerate(lengths)
-          for episode, length in enumerate(row)]
+  ends = [
+    (sum(row[: episode + 1]), index, length)
+    for index, row in enumerate(lengths)
+    for episode, length in enumerate(row)
+  ]
   return [length for _, _, length in sorted(ends)]
 
 
@@ -102,11 +119,14 @@ def test_every_environment_plays_its_quota(trained):
     lengths = _lengths(index)
     assert scored.lengths(epoch) == _sort_by_end(lengths)
     assert len(scored.scores(epoch)) == len(scored.reward_parts(epoch)) == 8
-    np.testing.assert_allclose(scored.scores(epoch), [
-        parts["reward_near"]
-        for parts in scored.reward_parts(epoch)], rtol=1e-5)
+    np.testing.assert_allclose(
+      scored.scores(epoch),
+      [parts["reward_near"] for parts in scored.reward_parts(epoch)],
+      rtol=1e-5,
+    )
     assert trained.states[index + 1]["episodes/episode"].tolist() == [
-        (index + 1) * quota for quota in _QUOTA]
+      (index + 1) * quota for quota in _QUOTA
+    ]
 
 
 def test_counters_equal_the_steps_of_the_episodes(trained):
@@ -137,8 +157,7 @@ def test_an_epoch_calls_one_graph(trained, monkeypatch):
 
 def test_metrics_are_finite_floats(trained):
   for epoch in trained.epochs:
-    assert all(type(x) is float and np.isfinite(x)
-               for x in epoch.metrics.values())
+    assert all(type(x) is float and np.isfinite(x) for x in epoch.metrics.values())
 
 
 def test_no_episode_is_running_between_epochs(trained):
@@ -158,10 +177,10 @@ def test_training_with_and_without_workers_is_bit_equal(trained, with_workers):
     assert epoch[:3] == trained.epochs[index][:3]
 
 
-@pytest.mark.parametrize("name", [
-    "in_process", pytest.param("with_workers", marks=pytest.mark.slow)])
-def test_training_from_a_loaded_state_equals_uninterrupted_training(
-    name, trained, with_workers):
+@pytest.mark.parametrize(
+  "name", ["in_process", pytest.param("with_workers", marks=pytest.mark.slow)]
+)
+def test_training_from_a_loaded_state_equals_uninterrupted_training(name, trained, with_workers):
   trainer = trained.trainer if name == "in_process" else with_workers
   for index in (4, 2):
     trainer.load(trained.states[index])
@@ -191,19 +210,18 @@ def test_evaluation_scores_equal_those_of_a_plain_python_loop(trained):
   # 10 episodes of 4 environments: two play 3 episodes, two play 2 episodes.
   for index, num_episodes in enumerate((3, 3, 2, 2)):
     for episode in range(num_episodes):
-      observ, _ = env.reset(seed=episode_data.episode_seed(
-          random.stream(config.seed, "eval"), index, episode))
+      observ, _ = env.reset(
+        seed=episode_data.episode_seed(random.stream(config.seed, "eval"), index, episode)
+      )
       score, length, ended = 0.0, 0, False
       while not ended:
-        action, _ = algorithm.act(
-            tf.constant(observ[None]), types.NOTHING, None)
+        action, _ = algorithm.act(tf.constant(observ[None]), types.NOTHING, None)
         observ, reward, *ends, _ = env.step(np.clip(action[0], -1, 1))
         score, length, ended = score + reward, length + 1, any(ends)
       played.append((score, length))
   played.sort()
   assert sorted(lengths) == sorted(length for _, length in played)
-  np.testing.assert_allclose(
-      scores, [score for score, _ in played], rtol=1e-4)
+  np.testing.assert_allclose(scores, [score for score, _ in played], rtol=1e-4)
 
 
 def test_environments_wait_after_their_share_of_an_evaluation(trained):
@@ -212,7 +230,8 @@ def test_environments_wait_after_their_share_of_an_evaluation(trained):
   trained.trainer.evaluate(10, _never)
   seed = random.stream(_SEED, "eval")
   assert np.subtract(batch.get("taken"), before).tolist() == [
-      sum(row) for row in _lengths(0, (3, 3, 2, 2), seed)]
+    sum(row) for row in _lengths(0, (3, 3, 2, 2), seed)
+  ]
 
 
 def test_training_raises_the_score_of_evaluations(trained):

@@ -13,6 +13,7 @@ def test_one_environment_fails_once(fault, tmp_path):
   intact = faulty.Faulty("Pendulum-v1", str(tmp_path / "nothing"))
   for env in (*envs, intact):
     env.reset(seed=3)
+
   def step():
     failed = []
     expected = intact.step(np.ones(1))[0]
@@ -27,6 +28,7 @@ def test_one_environment_fails_once(fault, tmp_path):
       else:
         np.testing.assert_array_equal(observ, expected)
     return failed
+
   assert step() == []
   faulty.request(path, fault)
   assert step() == [0]

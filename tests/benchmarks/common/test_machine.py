@@ -42,21 +42,22 @@ def test_memory_can_be_released_twice():
 
 def test_missing_package_is_named_with_the_install_command():
   machine.require("json", "os")
-  with pytest.raises(SystemExit, match=(
-      r"needs no_such_module: pip install -e '\.\[benchmarks\]'")):
+  with pytest.raises(
+    SystemExit, match=(r"needs no_such_module: pip install -e '\.\[benchmarks\]'")
+  ):
     machine.require("json", "no_such_module")
 
 
 def test_output_of_a_child_process_is_returned():
-  assert machine.python(
-      "-c", "import os; print(os.environ['NAME'])",
-      variables={"NAME": "value"}) == "value\n"
+  assert (
+    machine.python("-c", "import os; print(os.environ['NAME'])", variables={"NAME": "value"})
+    == "value\n"
+  )
 
 
 def test_failed_process_reports_exit_code_and_error():
   with pytest.raises(machine.ProcessFailed, match=r"(?s)code 3.*\nthe reason"):
-    machine.python("-c", "import sys; print('the reason', file=sys.stderr);"
-                   "sys.exit(3)")
+    machine.python("-c", "import sys; print('the reason', file=sys.stderr);sys.exit(3)")
 
 
 @pytest.mark.parametrize("load, warns", [(0.2, False), (1.5, True)])

@@ -30,7 +30,6 @@ def test_failed_process_reports_its_error():
 
 def test_modules_are_imported_from_the_folder(tmp_path):
   (tmp_path / "local_module.py").write_text("print('[3]')")
-  process = measuring_process.MeasuringProcess(
-      "-c", "import local_module", folder=tmp_path)
+  process = measuring_process.MeasuringProcess("-c", "import local_module", folder=tmp_path)
   assert process.receive() == [3]
   process.close()

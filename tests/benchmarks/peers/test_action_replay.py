@@ -8,9 +8,9 @@ from agents.environments.making import make
 from benchmarks.common import measuring_process
 from benchmarks.peers import action_replay
 
-CONFIG = config_lib.Config().override({
-    "env.id": "CartPole-v1", "num_envs": 5, "seed": 3,
-    "algorithm.minibatch_size": 32})
+CONFIG = config_lib.Config().override(
+  {"env.id": "CartPole-v1", "num_envs": 5, "seed": 3, "algorithm.minibatch_size": 32}
+)
 
 
 @pytest.fixture
@@ -38,10 +38,12 @@ def test_plain_loop_equals_batch_env(actions, first, stop):
 
 def test_vector_env_receives_actions_in_units_of_the_environment():
   received = []
+
   class RecordingEnv(gymnasium.vector.SyncVectorEnv):
     def step(self, actions):
       received.append(np.array(actions))
       return super().step(actions)
+
   env = RecordingEnv([lambda: gymnasium.make("Pendulum-v1")] * 2)
   action = np.array([[[0.5], [-3.0]]], np.float32)
   rate = action_replay.replay_in_vector_env(env, action, run_seed=0)
@@ -53,8 +55,8 @@ def test_vector_env_receives_actions_in_units_of_the_environment():
 def test_child_process_replays_on_every_request(actions, tmp_path):
   np.save(tmp_path / "actions.npy", actions)
   process = measuring_process.MeasuringProcess(
-      "-m", "benchmarks.peers.libraries", "1-4",
-      str(tmp_path / "actions.npy"), "cartpole")
+    "-m", "benchmarks.peers.libraries", "1-4", str(tmp_path / "actions.npy"), "cartpole"
+  )
   for _ in range(2):
     process.request()
     assert process.receive() > 0

@@ -15,8 +15,7 @@ UNIT = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
 
 
 def test_settings_have_the_values_of_the_config():
-  config = CONFIG.override({
-      "network.value_layers": [32], "algorithm.value_clip": 0.3})
+  config = CONFIG.override({"network.value_layers": [32], "algorithm.value_clip": 0.3})
   settings = sb3.settings(config, UNIT)
   assert settings["learning_rate"](0.5) == pytest.approx(1.5e-4)
   assert settings["n_steps"] == 32
@@ -28,9 +27,14 @@ def test_settings_have_the_values_of_the_config():
 
 
 def test_disabled_settings_have_no_effect():
-  config = CONFIG.override({
-      "algorithm.minibatch_size": None, "algorithm.clip_ratio": None,
-      "algorithm.max_grad_norm": None, "algorithm.lr_schedule": "constant"})
+  config = CONFIG.override(
+    {
+      "algorithm.minibatch_size": None,
+      "algorithm.clip_ratio": None,
+      "algorithm.max_grad_norm": None,
+      "algorithm.lr_schedule": "constant",
+    }
+  )
   settings = sb3.settings(config, UNIT)
   assert settings["learning_rate"] == 3e-4
   assert settings["batch_size"] == 64 * 32
@@ -40,15 +44,18 @@ def test_disabled_settings_have_no_effect():
 def test_initial_deviation_is_in_units_of_the_actions():
   space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
   settings = sb3.settings(CONFIG, space)
-  assert settings["policy_kwargs"]["log_std_init"] == pytest.approx(
-      math.log(1.2))
+  assert settings["policy_kwargs"]["log_std_init"] == pytest.approx(math.log(1.2))
   sb3.settings(CONFIG, gymnasium.spaces.Discrete(2))
 
 
 def test_normalization_has_the_values_of_the_config():
   assert sb3.normalization(CONFIG) == {
-      "norm_obs": True, "clip_obs": 10.0, "norm_reward": True,
-      "clip_reward": math.inf, "gamma": 0.99}
+    "norm_obs": True,
+    "clip_obs": 10.0,
+    "norm_reward": True,
+    "clip_reward": math.inf,
+    "gamma": 0.99,
+  }
 
 
 def test_whole_episodes_are_refused():
@@ -70,9 +77,9 @@ CONFIG = default.CONFIG.override({
     "num_envs": 4, "algorithm.segment_length": 32,
     "algorithm.minibatch_size": 32, "steps": 4096, "report_every": 2048})
 """)
-  curve = json.loads(machine.python(
-      "-m", "benchmarks.peers.sb3", "--config", str(config), *options
-      ).splitlines()[-1])
+  curve = json.loads(
+    machine.python("-m", "benchmarks.peers.sb3", "--config", str(config), *options).splitlines()[-1]
+  )
   assert [point["return"] for point in curve["points"]] == [10.0, 10.0]
   times = [point["seconds"] for point in curve["points"]]
   assert 0 < times[0] < times[1] <= curve["seconds"]
@@ -80,9 +87,10 @@ CONFIG = default.CONFIG.override({
 
 def test_points_are_means_over_intervals():
   pandas = pytest.importorskip("pandas")
-  episodes = pandas.DataFrame({
-      "r": [0.0, 1.0, 2.0, 3.0, 4.0], "l": [50] * 5, "t": [1, 2, 3, 4, 5]})
+  episodes = pandas.DataFrame({"r": [0.0, 1.0, 2.0, 3.0, 4.0], "l": [50] * 5, "t": [1, 2, 3, 4, 5]})
   assert sb3.points(episodes, 100) == [
-      {"seconds": 2, "return": 0.5}, {"seconds": 4, "return": 2.5},
-      {"seconds": 5, "return": 4.0}]
+    {"seconds": 2, "return": 0.5},
+    {"seconds": 4, "return": 2.5},
+    {"seconds": 5, "return": 4.0},
+  ]
   assert sb3.points(episodes[:0], 100) == []

@@ -25,8 +25,8 @@ from agents.environments.adapters import sb3_vec_env  # noqa: E402
 
 def _random_infos(index):
   env = test_vector_env.RandomInfos(
-      gymnasium.spaces.Box(-1, 1, (2,), np.float32),
-      gymnasium.spaces.Box(-1, 1, (1,), np.float32))
+    gymnasium.spaces.Box(-1, 1, (2,), np.float32), gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+  )
   return monitor.Monitor(gymnasium.wrappers.TimeLimit(env, 9 + index))
 
 
@@ -49,9 +49,10 @@ def _assert_equal(ours, theirs):
 
 @contextlib.contextmanager
 def _our_and_their_envs(workers):
-  with contextlib.closing(sb3_vec_env.SB3VecEnv(
-      _constructors(), workers)) as ours, contextlib.closing(
-          their_vec_env.DummyVecEnv(_constructors())) as theirs:
+  with (
+    contextlib.closing(sb3_vec_env.SB3VecEnv(_constructors(), workers)) as ours,
+    contextlib.closing(their_vec_env.DummyVecEnv(_constructors())) as theirs,
+  ):
     yield ours, theirs
 
 
@@ -76,7 +77,8 @@ def _compare(ours, theirs):
       action = rng.uniform(-1, 1, (5, 1)).astype(np.float32)
       our_step, their_step = ours.step(action), theirs.step(action)
       assert [np.asarray(x).dtype for x in our_step[:3]] == [
-          np.asarray(x).dtype for x in their_step[:3]]
+        np.asarray(x).dtype for x in their_step[:3]
+      ]
       _assert_equal(our_step, their_step)
       _assert_equal(ours.reset_infos, theirs.reset_infos)
       num_ended += our_step[2].sum()
@@ -110,8 +112,7 @@ def different_options_are_refused(workers):
 
 
 def sb3_ppo_learns(workers):
-  env = sb3_vec_env.SB3VecEnv(
-      [lambda: monitor.Monitor(gymnasium.make("CartPole-v1"))] * 8, workers)
+  env = sb3_vec_env.SB3VecEnv([lambda: monitor.Monitor(gymnasium.make("CartPole-v1"))] * 8, workers)
   normalized = their_vec_env.VecNormalize(env)
   model = ppo.PPO("MlpPolicy", normalized, n_steps=128, seed=0, device="cpu")
   model.learn(30_000)

@@ -8,8 +8,7 @@ from tests.environments import scripts
 
 
 def test_infos_stay_whole_and_wrappers_are_accessible():
-  env = sb3_info_wrapper.wrap(
-      lambda: gymnasium.wrappers.TimeLimit(toy.Counter(), 9))()
+  env = sb3_info_wrapper.wrap(lambda: gymnasium.wrappers.TimeLimit(toy.Counter(), 9))()
   _, info = env.reset(seed=3)
   assert info == {"info": [{}]}
   *_, info = env.step(0)
@@ -21,11 +20,14 @@ def test_infos_stay_whole_and_wrappers_are_accessible():
 
 
 def test_module_does_not_import_stable_baselines3(tmp_path):
-  stdout, _ = scripts.run("""
+  stdout, _ = scripts.run(
+    """
 import sys
 from agents.environments.adapters import sb3_info_wrapper
 print(*sorted({"stable_baselines3", "torch", "tensorflow"} & set(sys.modules)))
-""", tmp_path)
+""",
+    tmp_path,
+  )
   assert not stdout.strip()
   # Workers import the class from its `__module__`.
   wrapper = sb3_info_wrapper.SB3InfoWrapper

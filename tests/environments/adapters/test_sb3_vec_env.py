@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 if not importlib.util.find_spec("stable_baselines3"):
   pytest.skip("Needs stable_baselines3.", allow_module_level=True)
@@ -19,16 +19,20 @@ def long_deadline(deadline):
 
 
 def _run(check: str, workers: int):
-  code = ("from tests.environments.adapters import sb3_checks; "
-          f"sb3_checks.{check}({workers})")
+  code = f"from tests.environments.adapters import sb3_checks; sb3_checks.{check}({workers})"
   subprocess.run([sys.executable, "-c", code], cwd=command.ROOT, check=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("check", [
-    "returned_values_are_equal", "selected_environments_are_accessible",
-    "different_options_are_refused"])
+@pytest.mark.parametrize(
+  "check",
+  [
+    "returned_values_are_equal",
+    "selected_environments_are_accessible",
+    "different_options_are_refused",
+  ],
+)
 def test_vec_env_equals_dummy_vec_env(check, workers):
   _run(check, workers)
 

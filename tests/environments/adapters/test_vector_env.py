@@ -25,13 +25,19 @@ from tests import toy
 from tests.environments import faulty_envs, scripts
 
 _MODES = vector.AutoresetMode
-_SPACE = gymnasium.spaces.Dict({
+_SPACE = gymnasium.spaces.Dict(
+  {
     "image": gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
     "place": gymnasium.spaces.Box(-9, 9, (2,), np.float64),
-    "parts": gymnasium.spaces.Tuple([
+    "parts": gymnasium.spaces.Tuple(
+      [
         gymnasium.spaces.Discrete(5, start=-2),
         gymnasium.spaces.MultiDiscrete([3, 4]),
-        gymnasium.spaces.MultiBinary(3)])})
+        gymnasium.spaces.MultiBinary(3),
+      ]
+    ),
+  }
+)
 
 
 class RandomInfos(gymnasium.Env):
@@ -51,14 +57,21 @@ class RandomInfos(gymnasium.Env):
     if seed is not None:
       self.observation_space.seed(seed)
     return self.observation_space.sample(), {
-        "began": True, "options": options, "draw": self.np_random.random()}
+      "began": True,
+      "options": options,
+      "draw": self.np_random.random(),
+    }
 
   def step(self, action):
     self.action = action
     ended, draw = self.np_random.random(2) < 0.1, self.np_random.random()
-    info = {"text": f"{draw:.2f}", "array": np.full((2, 1), draw),
-            "flag": bool(draw < 0.5), "single": np.float32(draw),
-            "nested": {"count": 3, "deeper": {"draw": draw}}}
+    info = {
+      "text": f"{draw:.2f}",
+      "array": np.full((2, 1), draw),
+      "flag": bool(draw < 0.5),
+      "single": np.float32(draw),
+      "nested": {"count": 3, "deeper": {"draw": draw}},
+    }
     if draw < 0.3:
       info["seldom"] = int(10 * draw)
     if draw < 0.5:
@@ -77,16 +90,18 @@ def _make(env_id, **kwargs):
 
 
 _ENVS = {
-    "cartpole": _make("CartPole-v1"),
-    "pendulum": _make("Pendulum-v1", max_episode_steps=7),
-    "cheetah": _make("HalfCheetah-v5", max_episode_steps=9),
-    "hopper": _make("Hopper-v5"),
-    "frozen_lake": _make("FrozenLake-v1"),
-    "blackjack": _make("Blackjack-v1"),
-    "dict": RandomInfos,
-    "integers": functools.partial(
-        RandomInfos, gymnasium.spaces.Box(-3, 3, (), np.int16),
-        gymnasium.spaces.Box(-3, 3, (2,), np.int8)),
+  "cartpole": _make("CartPole-v1"),
+  "pendulum": _make("Pendulum-v1", max_episode_steps=7),
+  "cheetah": _make("HalfCheetah-v5", max_episode_steps=9),
+  "hopper": _make("Hopper-v5"),
+  "frozen_lake": _make("FrozenLake-v1"),
+  "blackjack": _make("Blackjack-v1"),
+  "dict": RandomInfos,
+  "integers": functools.partial(
+    RandomInfos,
+    gymnasium.spaces.Box(-3, 3, (), np.int16),
+    gymnasium.spaces.Box(-3, 3, (2,), np.int8),
+  ),
 }
 
 
@@ -98,7 +113,8 @@ def _assert_equal(actual, expected, path="result"):
     for key in actual:
       _assert_equal(actual[key], expected[key], f"{path}[{key!r}]")
   elif isinstance(actual, (tuple, list)) or (
-      isinstance(actual, np.ndarray) and actual.dtype == object):
+    isinstance(actual, np.ndarray) and actual.dtype == object
+  ):
     assert len(actual) == len(expected), path
     for index, pair in enumerate(zip(actual, expected)):
       _assert_equal(*pair, f"{path}[{index}]")
@@ -154,8 +170,12 @@ def test_every_result_equals_gymnasium(name, mode, pool):
     ours = vector_env.VectorEnv(constructors, workers, mode)
     try:
       _assert_equal(_play(ours), expected)
-      for space in ("observation_space", "action_space",
-                    "single_observation_space", "single_action_space"):
+      for space in (
+        "observation_space",
+        "action_space",
+        "single_observation_space",
+        "single_action_space",
+      ):
         assert getattr(ours, space) == getattr(theirs, space)
       assert ours.metadata == theirs.metadata
       assert ours.metadata["autoreset_mode"] is mode
@@ -193,9 +213,11 @@ def test_environments_receive_unscaled_actions(workers):
 def test_actions_that_environments_keep_do_not_change():
   class Keeping(toy.Counter):
     kept = None
+
     def step(self, action):
       self.kept = self.kept if self.kept is not None else action
       return super().step(action)
+
   envs = vector_env.VectorEnv([Keeping] * 2, 0)
   envs.reset()
   envs.step(np.ones((2, 1)))
@@ -212,9 +234,14 @@ def test_final_observation_is_a_copy_of_a_reused_array():
   assert [final[1] for final in infos["final_obs"]] == [3, 3]
 
 
-@pytest.mark.parametrize("action, error", [
-    (np.zeros((2, 1)), ValueError), (np.zeros((3,)), ValueError),
-    (np.zeros((3, 1), complex), TypeError)])
+@pytest.mark.parametrize(
+  "action, error",
+  [
+    (np.zeros((2, 1)), ValueError),
+    (np.zeros((3,)), ValueError),
+    (np.zeros((3, 1), complex), TypeError),
+  ],
+)
 def test_actions_of_wrong_shape_or_type_are_refused(action, error):
   envs = vector_env.VectorEnv([toy.Counter] * 3, 0)
   envs.reset()
@@ -222,8 +249,7 @@ def test_actions_of_wrong_shape_or_type_are_refused(action, error):
     envs.step(action)
 
 
-@pytest.mark.parametrize("mask", [
-    [True] * 3, np.ones(2, bool), np.ones(3), np.zeros(3, bool)])
+@pytest.mark.parametrize("mask", [[True] * 3, np.ones(2, bool), np.ones(3), np.zeros(3, bool)])
 def test_wrong_reset_masks_are_refused(random_envs, mask):
   with pytest.raises(ValueError, match="reset_mask"):
     random_envs.reset(options={"reset_mask": mask})
@@ -257,8 +283,8 @@ def test_methods_and_attributes_are_accessible(random_envs):
 
 def test_disabled_autoreset_refuses_steps_after_the_end(workers):
   envs = vector_env.VectorEnv(
-      [functools.partial(toy.Counter, length) for length in (9, 1)], workers,
-      _MODES.DISABLED)
+    [functools.partial(toy.Counter, length) for length in (9, 1)], workers, _MODES.DISABLED
+  )
   envs.reset()
   envs.step(np.zeros((2, 1)))
   with pytest.raises(RuntimeError, match="episode of environment 1 has ended"):
@@ -267,15 +293,20 @@ def test_disabled_autoreset_refuses_steps_after_the_end(workers):
 
 
 @pytest.mark.fast_variants(3)
-@pytest.mark.parametrize("wrap", [
+@pytest.mark.parametrize(
+  "wrap",
+  [
     vector_wrappers.RecordEpisodeStatistics,
-    vector_wrappers.NormalizeObservation, vector_wrappers.NormalizeReward,
+    vector_wrappers.NormalizeObservation,
+    vector_wrappers.NormalizeReward,
     functools.partial(vector_wrappers.ClipReward, max_reward=0.5),
-    vector_wrappers.DictInfoToList], ids=str)
+    vector_wrappers.DictInfoToList,
+  ],
+  ids=str,
+)
 def test_vector_wrappers_return_the_same_results(wrap, workers):
   results = []
-  for make_envs in (vector.SyncVectorEnv, functools.partial(
-      vector_env.VectorEnv, workers=workers)):
+  for make_envs in (vector.SyncVectorEnv, functools.partial(vector_env.VectorEnv, workers=workers)):
     envs = wrap(make_envs([_ENVS["hopper"]] * 3))
     envs.action_space.seed(0)
     steps = [envs.reset(seed=0)]
@@ -289,11 +320,9 @@ def test_vector_wrappers_return_the_same_results(wrap, workers):
   _assert_equal(*results)
 
 
-@pytest.mark.parametrize("fault, error", [
-    ("raise", ValueError), ("exit", base.EnvironmentFailure)])
+@pytest.mark.parametrize("fault, error", [("raise", ValueError), ("exit", base.EnvironmentFailure)])
 def test_errors_of_steps_name_the_environment(fault, error, workers):
-  envs = vector_env.VectorEnv(
-      [toy.Counter, functools.partial(toy.Faulty, fault)], workers)
+  envs = vector_env.VectorEnv([toy.Counter, functools.partial(toy.Faulty, fault)], workers)
   envs.reset(seed=6)
   envs.step(np.zeros((2, 1)))
   with pytest.raises(error) as caught:
@@ -306,8 +335,8 @@ def test_errors_of_steps_name_the_environment(fault, error, workers):
 
 def test_errors_of_constructors_and_resets_name_the_environment(workers):
   def make(fault):
-    return vector_env.VectorEnv(
-        [toy.Counter, functools.partial(toy.Faulty, fault)], workers)
+    return vector_env.VectorEnv([toy.Counter, functools.partial(toy.Faulty, fault)], workers)
+
   with pytest.raises(ValueError, match="faulty") as caught:
     make("constructor")
   assert "Environment 1" in str(caught.value.__cause__)
@@ -320,13 +349,14 @@ def test_errors_of_constructors_and_resets_name_the_environment(workers):
 
 def test_error_names_the_environment_of_a_misshapen_observation(workers):
   envs = vector_env.VectorEnv(
-      [toy.Counter, functools.partial(faulty_envs.WrongShapeOrType, "observ")],
-      workers)
+    [toy.Counter, functools.partial(faulty_envs.WrongShapeOrType, "observ")], workers
+  )
   envs.reset()
   with pytest.raises(ValueError) as caught:
     envs.step(np.zeros((2, 1)))
   assert "Environment 1 ('WrongShapeOrType') failed in its observation" in str(
-      caught.value.__cause__)
+    caught.value.__cause__
+  )
   envs.close()
 
 
@@ -360,8 +390,7 @@ def test_killed_worker_raises_and_all_processes_end():
 
 
 def test_killed_worker_raises_although_the_pool_tolerates_failures():
-  with pool_lib.WorkerPool(
-      2, failure_budget=failure_budget.FailureBudget(9)) as workers:
+  with pool_lib.WorkerPool(2, failure_budget=failure_budget.FailureBudget(9)) as workers:
     envs = vector_env.VectorEnv([toy.Counter] * 4, workers)
     envs.reset()
     os.kill(workers.pids[0], signal.SIGKILL)
@@ -390,13 +419,16 @@ def test_closing_leaves_no_process_and_no_open_file(end):
 
 
 def test_script_that_does_not_close_leaves_no_process(tmp_path):
-  stdout, stderr = scripts.run("""
+  stdout, stderr = scripts.run(
+    """
 from agents.environments.adapters import vector_env
 from tests.environments import faulty_envs
 envs = vector_env.VectorEnv([faulty_envs.ProcessInfo] * 2, 2)
 envs.reset()
 print(*envs.call("pid"))
-""", tmp_path)
+""",
+    tmp_path,
+  )
   assert not stderr
   assert not scripts.wait_for_exit(map(int, stdout.split()), 5)
 
@@ -404,20 +436,24 @@ print(*envs.call("pid"))
 @pytest.mark.slow
 def test_closing_does_not_wait_for_a_hanging_environment(deadline):
   deadline(30)
+
   class Hanging(toy.Faulty):
     def __init__(self):
       super().__init__("hang")
+
     def pid(self):
       return os.getpid()
+
   envs = vector_env.VectorEnv([Hanging] * 2, 2)
   pids = _pids(envs)
   envs.reset()
   envs.step(np.zeros((2, 1)))
+
   def interrupt(*_):
     raise KeyboardInterrupt
+
   before = signal.signal(signal.SIGUSR1, interrupt)
-  killer = subprocess.Popen(
-      ["sh", "-c", f"sleep 0.3; kill -USR1 {os.getpid()}"])
+  killer = subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -USR1 {os.getpid()}"])
   with pytest.raises(KeyboardInterrupt):
     envs.step(np.zeros((2, 1)))
   signal.signal(signal.SIGUSR1, before)
@@ -433,6 +469,7 @@ def test_infos_that_cannot_be_pickled_arrive_as_text(pool):
     def step(self, action):
       *rest, info = super().step(action)
       return *rest, {**info, "unpicklable": (number for number in ())}
+
   envs = vector_env.VectorEnv([UnpicklableInfo] * 2, pool)
   envs.reset()
   *_, infos = envs.step(np.zeros((2, 1)))
@@ -442,8 +479,7 @@ def test_infos_that_cannot_be_pickled_arrive_as_text(pool):
 
 
 def test_vector_envs_share_workers_that_stay_alive(pool):
-  envs = [vector_env.VectorEnv([faulty_envs.ProcessInfo] * 2, pool)
-          for _ in range(2)]
+  envs = [vector_env.VectorEnv([faulty_envs.ProcessInfo] * 2, pool) for _ in range(2)]
   assert _pids(envs[0]) == _pids(envs[1]) == pool.pids
   envs[0].close()
   envs[1].reset()
@@ -458,16 +494,17 @@ def test_number_of_processes_is_at_most_the_number_of_environments():
 
 
 def test_tensorflow_is_not_imported():
-  code = ("import sys; from agents.environments.adapters import vector_env; "
-          "assert 'tensorflow' not in sys.modules")
+  code = (
+    "import sys; from agents.environments.adapters import vector_env; "
+    "assert 'tensorflow' not in sys.modules"
+  )
   subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_final_infos_are_copies_of_a_reused_dictionary(workers):
   constructors = [faulty_envs.SameInfo] * 2
-  with contextlib.closing(vector_env.VectorEnv(
-      constructors, workers, _MODES.SAME_STEP)) as envs:
+  with contextlib.closing(vector_env.VectorEnv(constructors, workers, _MODES.SAME_STEP)) as envs:
     envs.reset()
     for _ in range(3):
       *_, infos = envs.step(np.zeros((2, 1)))
@@ -480,13 +517,16 @@ class EchoesAction(gymnasium.Env):
 
   # `Dict` sorts the keys of a plain dict, but not keyword arguments.
   observation_space = action_space = gymnasium.spaces.Dict(
-      z=gymnasium.spaces.Box(-1, 1, (2,)), a=gymnasium.spaces.Box(-1, 1, (2,)),
-      b=gymnasium.spaces.Box(-1, 1, (3,)))
+    z=gymnasium.spaces.Box(-1, 1, (2,)),
+    a=gymnasium.spaces.Box(-1, 1, (2,)),
+    b=gymnasium.spaces.Box(-1, 1, (3,)),
+  )
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
-    return {key: np.zeros(space.shape, np.float32)
-            for key, space in self.observation_space.items()}, {}
+    return {
+      key: np.zeros(space.shape, np.float32) for key, space in self.observation_space.items()
+    }, {}
 
   def step(self, action):
     return copy.deepcopy(action), 0.0, False, False, {}

@@ -25,8 +25,8 @@ def _constructor(env_id, **options):
 
 def _batch(env_id, size=4, seed=0, **options):
   return batch_env.BatchEnv(
-      [_constructor(env_id, **options)] * size, seed=seed,
-      block_class=envpool_block.EnvPoolBlock)
+    [_constructor(env_id, **options)] * size, seed=seed, block_class=envpool_block.EnvPoolBlock
+  )
 
 
 def _actions(batch, steps, seed=0):
@@ -55,8 +55,7 @@ def test_pendulum_equals_gymnasium():
       observ = step.observ
 
 
-@pytest.mark.parametrize("env_id, tolerance", [
-    ("HalfCheetah-v5", 1e-3), ("Hopper-v5", 1e-3)])
+@pytest.mark.parametrize("env_id, tolerance", [("HalfCheetah-v5", 1e-3), ("Hopper-v5", 1e-3)])
 def test_mujoco_physics_and_rewards_equal_gymnasium(env_id, tolerance):
   env = gymnasium.make(env_id).unwrapped
   env.reset(seed=0)
@@ -65,13 +64,11 @@ def test_mujoco_physics_and_rewards_equal_gymnasium(env_id, tolerance):
     for action in _actions(batch, 10):
       # The unobserved x position does not affect the physics.
       state = np.concatenate([[0.0], observ.astype(np.float64)])
-      env.set_state(state[:env.model.nq], state[env.model.nq:])
+      env.set_state(state[: env.model.nq], state[env.model.nq :])
       expected, reward, *_ = env.step(action[0])
       step = batch.step(action)
-      np.testing.assert_allclose(
-          step.observ[0], expected, rtol=tolerance, atol=tolerance)
-      np.testing.assert_allclose(
-          step.reward[0], reward, rtol=1e-2, atol=tolerance)
+      np.testing.assert_allclose(step.observ[0], expected, rtol=tolerance, atol=tolerance)
+      np.testing.assert_allclose(step.reward[0], reward, rtol=1e-2, atol=tolerance)
       observ = step.observ[0]
 
 
@@ -83,14 +80,12 @@ def test_terminated_steps_have_the_true_last_observation():
       step = batch.step(action)
       assert step.valid.all() and (step.reward == 1).all()
       assert not step.truncated.any()
-      fallen = (np.abs(step.next_observ[:, 0]) > 2.4) | (
-          np.abs(step.next_observ[:, 2]) > 0.2095)
+      fallen = (np.abs(step.next_observ[:, 0]) > 2.4) | (np.abs(step.next_observ[:, 2]) > 0.2095)
       np.testing.assert_array_equal(step.terminated, fallen)
       # `observ` is the first observation of the next episode.
       assert (np.abs(step.observ[fallen]) <= 0.05).all()
       running = ~fallen
-      np.testing.assert_array_equal(
-          step.observ[running], step.next_observ[running])
+      np.testing.assert_array_equal(step.observ[running], step.next_observ[running])
       num_ended += fallen.sum()
     finished = batch.take_finished()
     assert len(finished) == len(batch.take_final_observ()) == num_ended > 10
@@ -160,10 +155,8 @@ def test_reward_parts_are_summed():
 
 
 def test_staggered_first_episodes_are_cut_short():
-  constructors = make.staggered(
-      config_lib.Env("Pendulum-v1", backend="envpool"), 4, 7)
-  with batch_env.BatchEnv(
-      constructors, seed=7, block_class=envpool_block.EnvPoolBlock) as batch:
+  constructors = make.staggered(config_lib.Env("Pendulum-v1", backend="envpool"), 4, 7)
+  with batch_env.BatchEnv(constructors, seed=7, block_class=envpool_block.EnvPoolBlock) as batch:
     batch.reset()
     for action in _actions(batch, 400):
       batch.step(action)
@@ -186,8 +179,7 @@ def test_inactive_environments_do_not_step():
 
 def _play(seed, threads=1):
   block = functools.partial(envpool_block.EnvPoolBlock, threads=threads)
-  with batch_env.BatchEnv(
-      [_constructor("CartPole-v1")] * 4, seed=seed, block_class=block) as batch:
+  with batch_env.BatchEnv([_constructor("CartPole-v1")] * 4, seed=seed, block_class=block) as batch:
     observs = [batch.reset()]
     observs += [batch.step(action).observ for action in _actions(batch, 60)]
     return np.array(observs)
@@ -221,15 +213,19 @@ def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
   constructors = [_constructor("Pendulum-v1")] * 3
   for limit in (0, 1):
     with batch_env.BatchEnv(
-        constructors, block_class=envpool_block.EnvPoolBlock,
-        failure_budget=failure_budget.FailureBudget(limit)) as batch:
+      constructors,
+      block_class=envpool_block.EnvPoolBlock,
+      failure_budget=failure_budget.FailureBudget(limit),
+    ) as batch:
       batch.reset()
       pool = batch._block._pool
+
       def recv(reset=False, receive=pool.recv, **kwargs):
         observ, *rest = receive(reset, **kwargs)
         if not reset:
           observ = np.where(np.arange(3)[:, None] == 1, np.nan, observ)
         return observ, *rest
+
       monkeypatch.setattr(pool, "recv", recv)
       action = np.zeros((3, 1), np.float32)
       if not limit:
@@ -240,47 +236,51 @@ def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
       assert step.valid.tolist() == [True, False, True]
       assert np.isfinite(step.observ).all() and not step.reward[1]
       assert not batch.take_finished()
-      failure, = batch.failure_budget.drain()
+      (failure,) = batch.failure_budget.drain()
       assert "Environment 1 ('Pendulum-v1' of EnvPool" in failure.text
 
 
-@pytest.mark.parametrize("options, message", [
+@pytest.mark.parametrize(
+  "options, message",
+  [
     ({"id": "CartPole-v1", "action_repeat": 2}, "env.action_repeat needs"),
-    ({"id": "CartPole-v1", "wrappers": ({"FlattenObservation": {}},)},
-     "env.wrappers needs env.backend=gymnasium"),
+    (
+      {"id": "CartPole-v1", "wrappers": ({"FlattenObservation": {}},)},
+      "env.wrappers needs env.backend=gymnasium",
+    ),
     ({"id": "Nothing-v0"}, "EnvPool has no Nothing-v0"),
     ({"id": "Pendulum-v1", "kwargs": {"g": 9.81}}, "does not take.*'g'"),
-    ({"id": "Blackjack-v1"}, r"has the space Box\(.*in EnvPool, but Tuple")])
+    ({"id": "Blackjack-v1"}, r"has the space Box\(.*in EnvPool, but Tuple"),
+  ],
+)
 def test_unsupported_settings_are_errors(options, message, monkeypatch):
   env = config_lib.Env(backend="envpool", **options)
   if env.id == "Nothing-v0":
-    monkeypatch.setattr(make.MakeEnv, "__call__", lambda self: gymnasium.make(
-        "CartPole-v1"))
+    monkeypatch.setattr(make.MakeEnv, "__call__", lambda self: gymnasium.make("CartPole-v1"))
   with pytest.raises(config_lib.ConfigError, match=message):
     envpool_block.check(config_lib.Config(env))
 
 
 def test_videos_of_training_are_errors():
-  with pytest.raises(
-      config_lib.ConfigError, match="`visualize` renders the policy"):
-    envpool_block.check(config_lib.Config(
-        config_lib.Env("CartPole-v1", backend="envpool"), video_every=3))
+  with pytest.raises(config_lib.ConfigError, match="`visualize` renders the policy"):
+    envpool_block.check(
+      config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool"), video_every=3)
+    )
 
 
 def test_check_notes_the_limits_of_envpool():
-  note, = envpool_block.check(config_lib.Config(
-      config_lib.Env("CartPole-v1", backend="envpool")))
+  (note,) = envpool_block.check(config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool")))
   assert "can't repeat an episode" in note
 
 
 def test_replay_of_an_episode_of_training_is_an_error(tmp_path, capsys):
   config = config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool"))
   folder = run_folder.create(str(tmp_path), "mine", config)
-  crash = crash_folder.save(
-      folder, 7, failure_budget.Failure("It failed.", ()))
+  crash = crash_folder.save(folder, 7, failure_budget.Failure("It failed.", ()))
   for main, args in (
-      (visualize.main, ["--logdir", folder.path, "--episode=-1"]),
-      (replay.main, [crash])):
+    (visualize.main, ["--logdir", folder.path, "--episode=-1"]),
+    (replay.main, [crash]),
+  ):
     with pytest.raises(SystemExit, match="2"):
       main(list(map(str, args)))
     assert "as env.backend is envpool" in capsys.readouterr().err
@@ -288,15 +288,23 @@ def test_replay_of_an_episode_of_training_is_an_error(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_cartpole_is_learned_and_training_continues_after_load():
-  config = config_lib.Config().override({
-      "env.id": "CartPole-v1", "env.backend": "envpool", "num_envs": 8,
-      "algorithm.segment_length": 64, "algorithm.learning_rate": 1e-3})
+  config = config_lib.Config().override(
+    {
+      "env.id": "CartPole-v1",
+      "env.backend": "envpool",
+      "num_envs": 8,
+      "algorithm.segment_length": 64,
+      "algorithm.learning_rate": 1e-3,
+    }
+  )
   build.setup(config)
   trainer = build.trainer(config, None)
   try:
     trainer.start()
-    scores = [np.mean([episode.score for episode in trainer.epoch(0.0).episodes
-                       ] or [500]) for _ in range(20)]
+    scores = [
+      np.mean([episode.score for episode in trainer.epoch(0.0).episodes] or [500])
+      for _ in range(20)
+    ]
     assert np.mean(scores[-3:]) > 3 * scores[0]
     trainer.load(trainer.state())
     epoch = trainer.epoch(0.0)

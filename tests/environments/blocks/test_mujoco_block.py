@@ -14,8 +14,7 @@ from tests.environments import mujoco_pairs
 
 def _assert_equal_steps(pair, actions):
   for action in actions:
-    vectorized, separate = (
-        mujoco_pairs.step(*member, action) for member in pair)
+    vectorized, separate = (mujoco_pairs.step(*member, action) for member in pair)
     assert vectorized == separate
 
 
@@ -37,17 +36,19 @@ def test_replay_rebuilds_running_episodes(task):
   pair = mujoco_pairs.pair(task)
   actions = mujoco_pairs.actions(pair[0][1], 60) * 0.1
   for block, _ in pair:
-    block.replay([0] * mujoco_pairs.SIZE, mujoco_pairs.SEEDS,
-                 list(np.swapaxes(actions[:5], 0, 1)))
+    block.replay([0] * mujoco_pairs.SIZE, mujoco_pairs.SEEDS, list(np.swapaxes(actions[:5], 0, 1)))
   _assert_equal_steps(pair, actions[5:])
 
 
-@pytest.mark.parametrize("access", [
+@pytest.mark.parametrize(
+  "access",
+  [
     lambda block, selected: block.call("state_vector", (), {}, selected),
     lambda block, selected: block.get("frame_skip", selected),
-    lambda block, selected: block.set(
-        "_forward_reward_weight", [1.0, 2.0, 3.0, 4.0], selected)],
-                         ids=["call", "get", "set"])
+    lambda block, selected: block.set("_forward_reward_weight", [1.0, 2.0, 3.0, 4.0], selected),
+  ],
+  ids=["call", "get", "set"],
+)
 def test_access_to_environments_ends_vectorized_steps_but_keeps_results(access):
   pair = mujoco_pairs.pair("Hopper")
   actions = mujoco_pairs.actions(pair[0][1], 60) * 0.1
@@ -68,17 +69,22 @@ def test_failed_environment_is_replaced():
     robot.model = None
     if isinstance(block, mujoco_block.MujocoBlock):
       block._task.replace(2, robot)
-  vectorized, separate = (
-      mujoco_pairs.step(*member, actions[6]) for member in pair)
+  vectorized, separate = (mujoco_pairs.step(*member, actions[6]) for member in pair)
   for reports, _ in (vectorized, separate):
     assert "Environment 2 ('Ant-v5', seed" in reports[2].outcome
   assert vectorized[1] == separate[1]
   _assert_equal_steps(pair, actions[7:])
 
 
-@pytest.mark.parametrize("options", [
-    {"action_repeat": 2}, {"random_start": 3}, {"frame_delta": True},
-    {"wrappers": ({"ClipReward": {"min_reward": -1.0}},)}])
+@pytest.mark.parametrize(
+  "options",
+  [
+    {"action_repeat": 2},
+    {"random_start": 3},
+    {"frame_delta": True},
+    {"wrappers": ({"ClipReward": {"min_reward": -1.0}},)},
+  ],
+)
 def test_wrappers_that_change_steps_are_not_supported(options):
   env = mujoco_pairs.constructor("HalfCheetah", **options)()
   assert mujoco_block.supports(mujoco_pairs.constructor("HalfCheetah")())
@@ -90,17 +96,24 @@ def test_other_tasks_are_not_supported(name):
   assert not mujoco_block.supports(make.MakeEnv(config.Env(name))())
 
 
-@pytest.mark.parametrize("name, block_class", [
-    ("Hopper-v5", mujoco_block.MujocoBlock),
-    ("CartPole-v1", gymnasium_block.GymnasiumBlock)])
+@pytest.mark.parametrize(
+  "name, block_class",
+  [("Hopper-v5", mujoco_block.MujocoBlock), ("CartPole-v1", gymnasium_block.GymnasiumBlock)],
+)
 def test_batch_selects_the_block_class(name, block_class):
   with batch_env.BatchEnv([make.MakeEnv(config.Env(name))] * 2) as batch:
     assert type(batch._block) is block_class
 
 
-@pytest.mark.parametrize("kwargs", [
-    {"healthy_reward": 2.0}, {"healthy_z_range": [0.6, 2.0]},
-    {"healthy_z_range": np.array([0.6, 2.0])}, {"frame_skip": 3}])
+@pytest.mark.parametrize(
+  "kwargs",
+  [
+    {"healthy_reward": 2.0},
+    {"healthy_z_range": [0.6, 2.0]},
+    {"healthy_z_range": np.array([0.6, 2.0])},
+    {"frame_skip": 3},
+  ],
+)
 def test_environments_with_different_settings_step_separately(kwargs):
   default = mujoco_pairs.constructor("Hopper")
   changed = mujoco_pairs.constructor("Hopper", kwargs=kwargs)
@@ -110,19 +123,23 @@ def test_environments_with_different_settings_step_separately(kwargs):
 
 
 def test_camera_settings_do_not_prevent_vectorized_steps():
-  constructor = mujoco_pairs.constructor("Hopper", kwargs={
-      "default_camera_config": {"lookat": np.zeros(3)}})
+  constructor = mujoco_pairs.constructor(
+    "Hopper", kwargs={"default_camera_config": {"lookat": np.zeros(3)}}
+  )
   assert _is_vectorized([constructor] * 2)
 
 
 def test_environments_of_other_classes_step_separately():
   constructor = mujoco_pairs.constructor("Hopper")
   hopper = constructor()
+
   class Subclass(type(hopper.unwrapped)):
     pass
+
   class SameSpaces(gymnasium.Env):
     observation_space = hopper.observation_space
     action_space = hopper.action_space
+
   for other_class in (Subclass, SameSpaces):
     assert not mujoco_block.supports(other_class())
     assert not _is_vectorized([other_class])
@@ -130,14 +147,15 @@ def test_environments_of_other_classes_step_separately():
 
 
 @pytest.mark.parametrize("task", mujoco_pairs.TASKS)
-def test_changed_formulas_of_gymnasium_prevent_vectorized_steps(
-    task, monkeypatch):
+def test_changed_formulas_of_gymnasium_prevent_vectorized_steps(task, monkeypatch):
   constructor = mujoco_pairs.constructor(task)
   assert _is_vectorized([constructor])
   robot_class = type(constructor().unwrapped)
   original = robot_class.step
+
   def step(self, action):
     observ, reward, *rest = original(self, action)
     return observ, np.nextafter(reward, np.inf), *rest
+
   monkeypatch.setattr(robot_class, "step", step)
   assert not _is_vectorized([constructor])

@@ -15,11 +15,11 @@ def test_log_contains_the_running_episodes(pause_probability):
     state = moment.log.snapshot(moment.observ)
     assert state.episode.tolist() == moment.episode
     assert state.seed.tolist() == [
-        episode_data.episode_seed(logs.RUN_SEED, row, episode)
-        for row, episode in enumerate(moment.episode)]
+      episode_data.episode_seed(logs.RUN_SEED, row, episode)
+      for row, episode in enumerate(moment.episode)
+    ]
     assert state.observ.tolist() == moment.observ.tolist()
-    assert [state.episode_actions(row).tolist()
-            for row in range(4)] == moment.actions
+    assert [state.episode_actions(row).tolist() for row in range(4)] == moment.actions
     assert state.length.tolist() == list(map(len, moment.actions))
     assert state.score.dtype == np.float32
     assert state.score.tolist() == moment.scores
@@ -33,8 +33,7 @@ def test_record_returns_the_episodes_that_ended(pause_probability):
     assert list(moment.finished) == sorted(moment.finished)
     counts.add(len(moment.finished))
     for rewards in moment.rewards:
-      rounded |= logs.float32_sum(rewards) != float(
-          np.sum(rewards, dtype=np.float64))
+      rounded |= logs.float32_sum(rewards) != float(np.sum(rewards, dtype=np.float64))
   assert counts >= {0, 1, 2}
   assert rounded, "All float32 scores equal the float64 scores."
 
@@ -50,8 +49,7 @@ def test_seeds_depend_on_the_index_of_the_first_environment(first):
   log = action_log.ActionLog(logs.RUN_SEED, 4, first)
   assert not log.begun
   for episode in range(3):
-    seeds = [episode_data.episode_seed(logs.RUN_SEED, first + row, episode)
-             for row in range(4)]
+    seeds = [episode_data.episode_seed(logs.RUN_SEED, first + row, episode) for row in range(4)]
     if episode == 0:
       assert log.begin() == seeds
     assert log.begun and log.state.seed.tolist() == seeds
@@ -63,8 +61,7 @@ def test_seeds_depend_on_the_index_of_the_first_environment(first):
 def test_loaded_snapshot_is_not_changed_by_later_steps(active, ended):
   active = np.array([active] * 4)
   ended = np.array([ended] * 4) & active
-  snapshots = [moment.log.snapshot(moment.observ.copy())
-               for moment in logs.play(0.6)]
+  snapshots = [moment.log.snapshot(moment.observ.copy()) for moment in logs.play(0.6)]
   texts = [repr(state) for state in snapshots]
   assert len(set(texts)) == len(texts)
   log = action_log.ActionLog(logs.RUN_SEED, 4)
@@ -78,11 +75,11 @@ def test_loaded_snapshot_is_not_changed_by_later_steps(active, ended):
 def test_snapshots_do_not_change_while_the_log_continues(pause_probability):
   snapshots = []
   for moment in logs.play(pause_probability, num_steps=300):
-    snapshots.append((moment.log.snapshot(moment.observ),
-                      [list(actions) for actions in moment.actions]))
+    snapshots.append(
+      (moment.log.snapshot(moment.observ), [list(actions) for actions in moment.actions])
+    )
   for state, actions in snapshots:
-    assert [state.episode_actions(row).tolist()
-            for row in range(4)] == actions
+    assert [state.episode_actions(row).tolist() for row in range(4)] == actions
 
 
 @logs.pauses
@@ -93,15 +90,16 @@ def test_log_continues_the_scores_of_a_snapshot(pause_probability):
     before.append((moment.scores, list(map(len, moment.rewards))))
   log = action_log.ActionLog(logs.RUN_SEED, 4)
   reward = np.arange(4, dtype=np.float32) / 3
+
   def finish():
     finished = log.record(np.zeros((4, 1)), _TRUE, reward, _TRUE)
-    return {row: (episode.score, episode.length)
-            for row, episode in finished.items()}
+    return {row: (episode.score, episode.length) for row, episode in finished.items()}
+
   for arrays, (scores, lengths) in zip(snapshots, before):
     log.load(episode_data.EpisodeState.from_arrays(arrays))
     assert finish() == {
-        row: (logs.float32_sum([scores[row], reward[row]]), lengths[row] + 1)
-        for row in range(4)}
+      row: (logs.float32_sum([scores[row], reward[row]]), lengths[row] + 1) for row in range(4)
+    }
     # The scores of the next episodes begin at zero.
     assert log.state.score.tolist() == [0] * 4
     assert finish() == {row: (float(reward[row]), 1) for row in range(4)}
@@ -140,7 +138,8 @@ def test_skipping_all_environments_begins_their_next_episodes():
     log.skip(index)
   state = log.state
   assert state.seed.tolist() == [
-      episode_data.episode_seed(logs.RUN_SEED, row, 1) for row in range(4)]
+    episode_data.episode_seed(logs.RUN_SEED, row, 1) for row in range(4)
+  ]
   assert state.episode.tolist() == [1] * 4
   assert len(state.actions) == 0
   assert state.length.tolist() == [0] * 4 and state.score.tolist() == [0] * 4

@@ -12,25 +12,29 @@ from tests.environments import faulty_envs, logs, rollouts
 
 
 def test_seeds_equal_those_of_spawned_seed_sequences():
-  for run_seed in (0, 5, 2 ** 40):
+  for run_seed in (0, 5, 2**40):
     for index, branch in enumerate(np.random.SeedSequence(run_seed).spawn(3)):
       for episode, leaf in enumerate(branch.spawn(4)):
-        expected = leaf.generate_state(1)[0] % 2 ** 31
+        expected = leaf.generate_state(1)[0] % 2**31
         assert episode_data.episode_seed(run_seed, index, episode) == expected
 
 
 def test_seeds_equal_those_of_earlier_versions():
   # With other seeds, run folders of earlier versions could not be resumed.
-  assert [episode_data.episode_seed(*key) for key in (
-      (0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))] == [
-          1941048836, 1805848317, 1433790897, 876514893]
+  assert [
+    episode_data.episode_seed(*key) for key in ((0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))
+  ] == [1941048836, 1805848317, 1433790897, 876514893]
 
 
 def test_seeds_differ_by_run_environment_and_episode():
-  seeds = {episode_data.episode_seed(run, index, episode)
-           for run in range(10) for index in range(10) for episode in range(10)}
+  seeds = {
+    episode_data.episode_seed(run, index, episode)
+    for run in range(10)
+    for index in range(10)
+    for episode in range(10)
+  }
   assert len(seeds) == 1000
-  assert 0 <= min(seeds) and max(seeds) < 2 ** 31
+  assert 0 <= min(seeds) and max(seeds) < 2**31
   assert all(type(seed) is int for seed in seeds)
 
 
@@ -39,8 +43,7 @@ def test_arrays_contain_the_complete_state(pause_probability):
   for moment in logs.play(pause_probability):
     state = moment.log.snapshot(moment.observ)
     arrays = state.arrays()
-    assert set(arrays) == {
-        "episode", "seed", "observ", "score", "length", "action"}
+    assert set(arrays) == {"episode", "seed", "observ", "score", "length", "action"}
     lengths = [len(actions) for actions in moment.actions]
     assert len(arrays["action"]) == sum(lengths)  # No padding.
     assert arrays["length"].tolist() == lengths
@@ -49,30 +52,28 @@ def test_arrays_contain_the_complete_state(pause_probability):
       array = getattr(state, name)
       assert getattr(copy, name).dtype == array.dtype
       np.testing.assert_array_equal(getattr(copy, name), array)
-    assert [copy.episode_actions(row).tolist()
-            for row in range(4)] == moment.actions
+    assert [copy.episode_actions(row).tolist() for row in range(4)] == moment.actions
     again = copy.arrays()
     for name, array in arrays.items():
       np.testing.assert_array_equal(array, again[name])
 
 
-@pytest.mark.parametrize("shape, dtype", [
-    ((), np.int64), ((2, 3), np.float32)])
+@pytest.mark.parametrize("shape, dtype", [((), np.int64), ((2, 3), np.float32)])
 def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
   log = action_log.ActionLog(0, 3)
   log.begin()
-  actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
-      (3, *shape)).astype(dtype) + 10 * time for time in range(4)]
+  actions = [
+    np.arange(3 * np.prod(shape, dtype=int)).reshape((3, *shape)).astype(dtype) + 10 * time
+    for time in range(4)
+  ]
   for time, action in enumerate(actions):
-    log.record(action, np.array([True] * 3), np.zeros(3, np.float32),
-               np.array([time == 1, False, False]))
-  state = episode_data.EpisodeState.from_arrays(
-      log.snapshot(np.zeros(3, np.float32)).arrays())
+    log.record(
+      action, np.array([True] * 3), np.zeros(3, np.float32), np.array([time == 1, False, False])
+    )
+  state = episode_data.EpisodeState.from_arrays(log.snapshot(np.zeros(3, np.float32)).arrays())
   assert state.actions[0].dtype == dtype
-  np.testing.assert_array_equal(
-      state.episode_actions(0), [action[0] for action in actions[2:]])
-  np.testing.assert_array_equal(
-      state.episode_actions(2), [action[2] for action in actions])
+  np.testing.assert_array_equal(state.episode_actions(0), [action[0] for action in actions[2:]])
+  np.testing.assert_array_equal(state.episode_actions(2), [action[2] for action in actions])
 
 
 def test_arrays_with_unknown_names_or_wrong_lengths_are_refused():
@@ -86,12 +87,14 @@ def test_arrays_with_unknown_names_or_wrong_lengths_are_refused():
 
 
 def test_every_episode_has_its_own_seed(mode):
-  expected = np.array([[episode_data.episode_seed(7, index, episode) % 1000
-                        for index in range(3)] for episode in range(4)])
-  with batch_env.BatchEnv(
-      [functools.partial(toy.Counter, 1)] * 3, mode, seed=7) as batch:
-    seen = [batch.reset()] + [
-        batch.step(np.zeros((3, 1))).observ for _ in range(3)]
+  expected = np.array(
+    [
+      [episode_data.episode_seed(7, index, episode) % 1000 for index in range(3)]
+      for episode in range(4)
+    ]
+  )
+  with batch_env.BatchEnv([functools.partial(toy.Counter, 1)] * 3, mode, seed=7) as batch:
+    seen = [batch.reset()] + [batch.step(np.zeros((3, 1))).observ for _ in range(3)]
     state = batch.snapshot()
   assert [row[:, 0].tolist() for row in seen] == expected.tolist()
   assert state.episode.tolist() == [3, 3, 3]
@@ -101,8 +104,7 @@ def test_every_episode_has_its_own_seed(mode):
 @pytest.mark.parametrize("sequence", [list, tuple, np.array])
 def test_given_seeds_apply_to_the_first_episodes(mode, sequence):
   later = [episode_data.episode_seed(7, index, 1) % 1000 for index in range(2)]
-  with batch_env.BatchEnv(
-      [functools.partial(toy.Counter, 1)] * 2, mode, seed=7) as batch:
+  with batch_env.BatchEnv([functools.partial(toy.Counter, 1)] * 2, mode, seed=7) as batch:
     assert batch.reset(sequence([11, 22]))[:, 0].tolist() == [11, 22]
     assert batch.snapshot().seed.tolist() == [11, 22]
     assert batch.step(np.zeros((2, 1))).observ[:, 0].tolist() == later
@@ -126,13 +128,12 @@ def test_reset_begins_the_first_episodes_again(mode):
 
 
 @pytest.mark.fast_variants(1)
-@pytest.mark.parametrize("direction", [
-    "to_processes", pytest.param("to_serial", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+  "direction", ["to_processes", pytest.param("to_serial", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("constructor", rollouts.SIMULATED, ids=str)
-def test_restored_simulation_equals_uninterrupted_one(
-    constructor, direction, pool):
-  before, after = (
-      (None, pool) if direction == "to_processes" else (pool, None))
+def test_restored_simulation_equals_uninterrupted_one(constructor, direction, pool):
+  before, after = (None, pool) if direction == "to_processes" else (pool, None)
   with batch_env.BatchEnv([constructor] * 3, before, seed=2) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 3, 200)
@@ -146,8 +147,7 @@ def test_restored_simulation_equals_uninterrupted_one(
   state = episode_data.EpisodeState.from_arrays(arrays)
   with batch_env.BatchEnv([constructor] * 3, after, seed=2) as batch:
     assert batch.restore(state)
-    rollouts.assert_same_bits(
-        uninterrupted, rollouts.roll(batch, actions[100:]))
+    rollouts.assert_same_bits(uninterrupted, rollouts.roll(batch, actions[100:]))
 
 
 @pytest.mark.fast_variants(4)
@@ -161,8 +161,7 @@ def test_restored_batch_equals_uninterrupted_one(name, mode):
     uninterrupted = rollouts.roll(batch, actions[31:])
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
     batch.restore(state)
-    rollouts.assert_same_bits(
-        uninterrupted, rollouts.roll(batch, actions[31:]))
+    rollouts.assert_same_bits(uninterrupted, rollouts.roll(batch, actions[31:]))
 
 
 def test_snapshot_before_the_first_step_can_be_restored(mode):
@@ -207,9 +206,7 @@ def test_restore_of_a_nondeterministic_environment_is_an_error(mode):
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     batch.step(np.zeros((2, 1)))
-    with pytest.raises(
-        replay_source.ReplayError,
-        match="Environment 1 .*not deterministic"):
+    with pytest.raises(replay_source.ReplayError, match="Environment 1 .*not deterministic"):
       batch.restore(batch.snapshot())
 
 

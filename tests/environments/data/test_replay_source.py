@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 
 from agents.environments.blocks import base
-from agents.environments.data import (
-  action_log,
-  episode_data,
-  failure_budget,
-  replay_source,
-)
+from agents.environments.data import action_log, episode_data, failure_budget, replay_source
 
 _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
-_SEEDS = [episode_data.episode_seed(_RUN_SEED, _FIRST + row, 0)
-          for row in range(_SIZE)]
+_SEEDS = [episode_data.episode_seed(_RUN_SEED, _FIRST + row, 0) for row in range(_SIZE)]
 
 
 def _source(num_steps=2):
@@ -24,15 +18,18 @@ def _source(num_steps=2):
       10 * row + time; None for the state before the first reset.
   """
   log = action_log.ActionLog(_RUN_SEED, _SIZE, _FIRST)
-  arrays = {"action": np.zeros((_SIZE, 1), np.float32),
-            "active": np.ones(_SIZE, bool),
-            "observ": np.zeros((_SIZE, 2), np.float32)}
+  arrays = {
+    "action": np.zeros((_SIZE, 1), np.float32),
+    "active": np.ones(_SIZE, bool),
+    "observ": np.zeros((_SIZE, 2), np.float32),
+  }
   if num_steps is not None:
     log.begin()
     for time in range(num_steps):
       arrays["action"][:, 0] = 10 * np.arange(_SIZE) + time
-      log.record(arrays["action"], arrays["active"],
-                 np.zeros(_SIZE, np.float32), np.zeros(_SIZE, bool))
+      log.record(
+        arrays["action"], arrays["active"], np.zeros(_SIZE, np.float32), np.zeros(_SIZE, bool)
+      )
   return replay_source.ReplaySource("name", log, arrays), arrays
 
 
@@ -46,8 +43,7 @@ def test_running_returns_number_seed_and_actions():
   source, _ = _source(2)
   numbers, seeds, actions = source.running()
   assert numbers == [0] * _SIZE and seeds == _SEEDS
-  assert [rows[:, 0].tolist() for rows in actions] == [
-      [0, 1], [10, 11], [20, 21]]
+  assert [rows[:, 0].tolist() for rows in actions] == [[0, 1], [10, 11], [20, 21]]
 
 
 def test_empty_episodes_have_the_shape_and_type_of_actions():
@@ -63,9 +59,10 @@ def test_failed_episodes_include_the_actions_of_an_unfinished_step():
   for stepping, expected in ((False, [[10], [20]]), (True, [[10], [20, 9]])):
     failed = source.failed_episodes(slice(1, 3), stepping)
     assert [(episode.environment, episode.seed) for episode in failed] == [
-        (11, _SEEDS[1]), (12, _SEEDS[2])]
-    assert [
-        episode.action[:, 0].tolist() for episode in failed] == expected
+      (11, _SEEDS[1]),
+      (12, _SEEDS[2]),
+    ]
+    assert [episode.action[:, 0].tolist() for episode in failed] == expected
 
 
 def test_check_accepts_only_equal_observations():
@@ -75,8 +72,7 @@ def test_check_accepts_only_equal_observations():
   source.check(slice(0, _SIZE))
   arrays["observ"][1, 0] = np.nextafter(np.float32(0), np.float32(1))
   source.check(slice(2, 3))
-  with pytest.raises(replay_source.ReplayError, match="not deterministic") as (
-      caught):
+  with pytest.raises(replay_source.ReplayError, match="not deterministic") as (caught):
     source.check(slice(0, _SIZE))
   assert "Environment 11 ('name')" in str(caught.value)
   assert f"seed {_SEEDS[1]} with the same 2 actions" in str(caught.value)
@@ -95,8 +91,7 @@ def _record_fatal(source, failure):
 def test_fatal_failure_contains_the_episode_of_its_environment():
   source, arrays = _source(1)
   arrays["action"][:, 0] = [7, 8, 9]
-  text, (failed,) = _record_fatal(
-      source, base.EnvironmentFailure("text", 12, _SEEDS[2]))
+  text, (failed,) = _record_fatal(source, base.EnvironmentFailure("text", 12, _SEEDS[2]))
   assert (text, failed.environment, failed.seed) == ("text", 12, _SEEDS[2])
   assert failed.action[:, 0].tolist() == [20, 9]
 
@@ -111,8 +106,7 @@ def test_fatal_failure_of_a_later_episode_has_no_actions():
 @pytest.mark.parametrize("index, seed", [(None, None), (12, None), (9, 3)])
 def test_fatal_failure_of_an_unknown_environment_has_no_episode(index, seed):
   source, _ = _source(1)
-  assert _record_fatal(
-      source, base.EnvironmentFailure("text", index, seed)) == ("text", ())
+  assert _record_fatal(source, base.EnvironmentFailure("text", index, seed)) == ("text", ())
 
 
 def test_other_errors_are_not_recorded():

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from agents.environments.data import tensorflow_log
-from tests import command
 from tests.environments import scripts
+from tests.support import command
 
 
 def test_only_native_log_messages_are_removed(capfd):
@@ -17,8 +17,7 @@ def test_only_native_log_messages_are_removed(capfd):
     os.write(2, b"2026-01-01 12:00:00.5: I tensorflow/core/cpu.cc:2] fast\n")
     os.write(2, b"Traceback (most recent call last):\n")
   os.write(2, b"I0000 later\n")
-  assert capfd.readouterr().err == (
-      "Traceback (most recent call last):\nI0000 later\n")
+  assert capfd.readouterr().err == ("Traceback (most recent call last):\nI0000 later\n")
 
 
 def test_stderr_is_restored_after_an_error(capfd):
@@ -34,15 +33,22 @@ def test_stderr_is_restored_after_an_error(capfd):
 
 @pytest.mark.parametrize("value", [None, "0"])
 def test_import_sets_the_log_level_unless_the_user_has_set_it(value):
-  variables = {key: value for key, value in os.environ.items()
-               if key != "TF_CPP_MIN_LOG_LEVEL"}
+  variables = {key: value for key, value in os.environ.items() if key != "TF_CPP_MIN_LOG_LEVEL"}
   variables |= {"TF_CPP_MIN_LOG_LEVEL": value} if value else {}
   done = subprocess.run(
-      [sys.executable, "-c", "import os\n"
-       "from agents.environments.data import tensorflow_log\n"
-       "print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"],
-      cwd=command.ROOT, env=variables, capture_output=True, text=True,
-      check=True)
+    [
+      sys.executable,
+      "-c",
+      "import os\n"
+      "from agents.environments.data import tensorflow_log\n"
+      "print(os.environ['TF_CPP_MIN_LOG_LEVEL'])",
+    ],
+    cwd=command.ROOT,
+    env=variables,
+    capture_output=True,
+    text=True,
+    check=True,
+  )
   assert done.stdout.strip() == (value or "2")
 
 
@@ -58,12 +64,15 @@ os.write(2, b"A real error.\\n")
 
 def test_messages_of_an_import_by_an_environment_are_hidden(tmp_path):
   (tmp_path / "tensorflow.py").write_text(_TENSORFLOW)
-  stdout, stderr = scripts.run("""
+  stdout, stderr = scripts.run(
+    """
 from agents.environments.data import tensorflow_log
 tensorflow_log.hide_at_import()
 tensorflow_log.hide_at_import()
 import tensorflow
 print(tensorflow.config)
-""", tmp_path)
+""",
+    tmp_path,
+  )
   assert stdout.startswith("namespace(list_physical_devices")
   assert stderr == "A real error.\n"

@@ -12,18 +12,19 @@ from tests.environments import faulty_envs, rollouts
 
 _INF = np.inf
 _WIDEST = np.finfo(np.float32).max
-_BOXES = [gymnasium.spaces.Box(
-    np.array(low, dtype), np.array(high, dtype), dtype=dtype)
-          for low, high, dtype in (
-              ([-1, -2, 0, 3], [1, 2, 1, 7], np.float32),
-              ([-1, -2, 0, 3], [1, 2, 1, 7], np.float64),
-              ([-0.1, 1e-3], [0.3, 1.1e-3], np.float32),
-              ([0, -_INF, -_INF], [_INF, 0.5, _INF], np.float32),
-              ([0, -_INF, -_INF, 2], [_INF, 0.5, _INF, 4], np.float64),
-              ([-_WIDEST, 0], [_WIDEST, _WIDEST], np.float32),
-              ([5], [5], np.float32),
-              ([[-1, 0, -_INF], [2, 4, -3]], [[1, 8, _INF], [3, 4, _INF]],
-               np.float32))]
+_BOXES = [
+  gymnasium.spaces.Box(np.array(low, dtype), np.array(high, dtype), dtype=dtype)
+  for low, high, dtype in (
+    ([-1, -2, 0, 3], [1, 2, 1, 7], np.float32),
+    ([-1, -2, 0, 3], [1, 2, 1, 7], np.float64),
+    ([-0.1, 1e-3], [0.3, 1.1e-3], np.float32),
+    ([0, -_INF, -_INF], [_INF, 0.5, _INF], np.float32),
+    ([0, -_INF, -_INF, 2], [_INF, 0.5, _INF, 4], np.float64),
+    ([-_WIDEST, 0], [_WIDEST, _WIDEST], np.float32),
+    ([5], [5], np.float32),
+    ([[-1, 0, -_INF], [2, 4, -3]], [[1, 8, _INF], [3, 4, _INF]], np.float32),
+  )
+]
 
 
 def _naive(space, action):
@@ -52,8 +53,7 @@ def test_actions_span_the_bounds_and_stay_within(space):
       converted = convert(action)
     assert (action == before).all()
     assert all(space.contains(row) for row in converted)
-    np.testing.assert_allclose(
-        converted, _naive(space, action), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(converted, _naive(space, action), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("space", _BOXES, ids=str)
@@ -70,10 +70,10 @@ def test_actions_of_plus_and_minus_one_reach_the_bounds(space):
 def test_rounding_errors_do_not_exceed_the_bounds(dtype):
   random = np.random.default_rng(0)
   low = random.normal(0, 10, 1000).astype(dtype)
-  space = gymnasium.spaces.Box(
-      low, low + random.exponential(3, 1000).astype(dtype), dtype=dtype)
+  space = gymnasium.spaces.Box(low, low + random.exponential(3, 1000).astype(dtype), dtype=dtype)
   converted = action_scaling.action_converter(space)(
-      np.array([[-1] * 1000, [1] * 1000], np.float32))
+    np.array([[-1] * 1000, [1] * 1000], np.float32)
+  )
   assert all(space.contains(row) for row in converted)
 
 
@@ -86,10 +86,14 @@ def test_unbounded_actions_do_not_change():
 
 def test_one_bound_clips_without_scaling():
   space = gymnasium.spaces.Box(
-      np.array([0.0, -_INF], np.float32), np.array([_INF, 0.5], np.float32))
+    np.array([0.0, -_INF], np.float32), np.array([_INF, 0.5], np.float32)
+  )
   action = np.array([[-3, -3], [0.25, 0.25], [3, 3]], np.float32)
   assert action_scaling.action_converter(space)(action).tolist() == [
-      [0, -3], [0.25, 0.25], [3, 0.5]]
+    [0, -3],
+    [0.25, 0.25],
+    [3, 0.5],
+  ]
 
 
 def test_discrete_actions_are_shifted_by_the_start_of_the_space():
@@ -99,12 +103,10 @@ def test_discrete_actions_are_shifted_by_the_start_of_the_space():
   assert all(type(action) is int for action in converted)
 
 
-@pytest.mark.parametrize(
-    "space", [*_BOXES, gymnasium.spaces.Discrete(3, start=5)], ids=str)
+@pytest.mark.parametrize("space", [*_BOXES, gymnasium.spaces.Discrete(3, start=5)], ids=str)
 def test_environments_receive_actions_of_their_space(mode, space):
   # The environment raises an error for actions outside of the space.
-  with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.ChecksActions, space)] * 3, mode) as batch:
+  with batch_env.BatchEnv([functools.partial(faulty_envs.ChecksActions, space)] * 3, mode) as batch:
     batch.reset()
     for action in rollouts.draw_actions(space, 3, 20):
       batch.step(action)

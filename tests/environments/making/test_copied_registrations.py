@@ -15,8 +15,10 @@ def local_id():
 
   Also registers an id that can't be pickled.
   """
+
   class Local(toy.Counter):
     pass
+
   gymnasium.register("TestRegistered-v0", Local, max_episode_steps=2)
   generator = (number for number in range(3))
   gymnasium.register("TestUnpicklable-v0", Local, kwargs={"x": generator})

@@ -70,8 +70,7 @@ def test_arguments_reach_the_environment():
 
 @pytest.mark.parametrize("max_length", [5, 250])
 def test_max_length_replaces_the_time_limit_of_the_task(max_length):
-  rewards, terminated, truncated = _play(
-      _make("Pendulum-v1", max_length=max_length))
+  rewards, terminated, truncated = _play(_make("Pendulum-v1", max_length=max_length))
   assert (len(rewards), terminated, truncated) == (max_length, False, True)
   assert len(_play(_make("Pendulum-v1"))[0]) == 200
 
@@ -82,46 +81,55 @@ def test_max_length_does_not_change_termination():
 
 
 def test_max_length_counts_steps_of_the_agent():
-  env = _make("tests.toy:Counter", kwargs={"length": 100}, max_length=2,
-              action_repeat=3, random_start=4)
+  env = _make(
+    "tests.toy:Counter", kwargs={"length": 100}, max_length=2, action_repeat=3, random_start=4
+  )
   for seed in range(5):
     start = int(env.reset(seed=seed)[0][1])
     # `action_repeat` also repeats the random actions.
     assert start % 3 == 0
-    expected = [sum(range(start + first, start + first + 3))
-                for first in (1, 4)]
+    expected = [sum(range(start + first, start + first + 3)) for first in (1, 4)]
     assert _play(env, 0, seed) == (expected, False, True)
 
 
 def test_wrappers_of_all_settings_can_be_combined():
-  env = _make("Hopper-v5", max_length=5, action_repeat=2, random_start=3,
-              frame_delta=True)
+  env = _make("Hopper-v5", max_length=5, action_repeat=2, random_start=3, frame_delta=True)
   rewards = _play(env)[0]
   assert 1 <= len(rewards) <= 5
 
 
 def test_wrappers_are_applied_by_name():
-  env = _make("Pendulum-v1", wrappers=(
+  env = _make(
+    "Pendulum-v1",
+    wrappers=(
       {f"{_FAULTY}:Doubled": {"factor": 3}},
       {"DelayObservation": {"delay": 1}},
-      {"TransformReward": {"func": float}}), max_length=5)
+      {"TransformReward": {"func": float}},
+    ),
+    max_length=5,
+  )
   plain = _make("Pendulum-v1")
   plain.reset(seed=0)
   env.reset(seed=0)
   for _ in range(3):
     action = np.ones(1, np.float32)
     assert env.step(action)[1] == 3 * plain.step(action)[1]
-  assert str(env).startswith(
-      "<TimeLimit<TransformReward<DelayObservation<Doubled<")
+  assert str(env).startswith("<TimeLimit<TransformReward<DelayObservation<Doubled<")
   env.close()
   plain.close()
 
 
 def test_wrappers_turn_a_control_task_into_images():
   pytest.importorskip("cv2")
-  env = _make("CartPole-v1", kwargs={"render_mode": "rgb_array"}, wrappers=(
+  env = _make(
+    "CartPole-v1",
+    kwargs={"render_mode": "rgb_array"},
+    wrappers=(
       {"AddRenderObservation": {"render_only": True}},
-      {"GrayscaleObservation": {}}, {"ResizeObservation": {"shape": [84, 80]}}))
+      {"GrayscaleObservation": {}},
+      {"ResizeObservation": {"shape": [84, 80]}},
+    ),
+  )
   observ, _ = env.reset(seed=0)
   env.close()
   assert observ.shape == env.observation_space.shape == (84, 80)
@@ -129,15 +137,16 @@ def test_wrappers_turn_a_control_task_into_images():
 
 
 def test_constructor_can_be_pickled():
-  constructor = make.MakeEnv(config_lib.Env(
-      "tests.toy:Counter", {"length": 7}, max_length=5))
+  constructor = make.MakeEnv(config_lib.Env("tests.toy:Counter", {"length": 7}, max_length=5))
   assert str(constructor) == "tests.toy:Counter"
   copy = cloudpickle.loads(cloudpickle.dumps(constructor))
   assert copy == constructor
   assert len(_play(copy(), 0)[0]) == 5
 
 
-@pytest.mark.parametrize("env, message", [
+@pytest.mark.parametrize(
+  "env, message",
+  [
     (config_lib.Env(""), "env.id is empty"),
     (config_lib.Env("HalfCheeta-v5"), "HalfCheeta"),
     (config_lib.Env("HalfCheetah-v99"), "v99"),
@@ -152,27 +161,35 @@ def test_constructor_can_be_pickled():
     (config_lib.Env("HalfCheetah-v5", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {3: 3}), "3"),
-    (config_lib.Env("CartPole-v1", wrappers=({"GreyscaleObservation": {}},)),
-     "env.wrappers=.*has no class of this name. Did you mean 'GrayscaleObs"),
-    (config_lib.Env("CartPole-v1", wrappers=({"os:getcwd": {}},)),
-     "env.wrappers=os:getcwd: the module has no class of this name"),
-    (config_lib.Env("CartPole-v1", wrappers=({"tests.toy:Counter": {}},)),
-     "env.wrappers=tests.toy:Counter: it must be derived from gymnasium"),
+    (
+      config_lib.Env("CartPole-v1", wrappers=({"GreyscaleObservation": {}},)),
+      "env.wrappers=.*has no class of this name. Did you mean 'GrayscaleObs",
+    ),
+    (
+      config_lib.Env("CartPole-v1", wrappers=({"os:getcwd": {}},)),
+      "env.wrappers=os:getcwd: the module has no class of this name",
+    ),
+    (
+      config_lib.Env("CartPole-v1", wrappers=({"tests.toy:Counter": {}},)),
+      "env.wrappers=tests.toy:Counter: it must be derived from gymnasium",
+    ),
     (config_lib.Env("CartPole-v1", wrappers=({"nowhere:Any": {}},)), "nowhere"),
-    (config_lib.Env("CartPole-v1", wrappers=({"TimeAwareObservation": {
-        "speed": 3}},)), "speed"),
-    (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)),
-     "render_mode"),
-    (config_lib.Env("tests.commands.test_environment_checker:TextObservation"),
-     "Observation space Text"),
-    (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta")])
+    (config_lib.Env("CartPole-v1", wrappers=({"TimeAwareObservation": {"speed": 3}},)), "speed"),
+    (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)), "render_mode"),
+    (
+      config_lib.Env("tests.commands.test_environment_checker:TextObservation"),
+      "Observation space Text",
+    ),
+    (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta"),
+  ],
+)
 def test_check_names_the_mistake(env, message):
   with pytest.raises(config_lib.ConfigError, match=message):
     make.check(env)
 
 
 def test_check_notes_a_missing_time_limit():
-  note, = make.check(config_lib.Env("tests.toy:Counter"))
+  (note,) = make.check(config_lib.Env("tests.toy:Counter"))
   assert "tests.toy:Counter declares no time limit" in note
   assert "env.max_length" in note
   assert make.check(config_lib.Env("tests.toy:Counter", max_length=9)) == []
@@ -181,10 +198,8 @@ def test_check_notes_a_missing_time_limit():
 
 
 def test_check_notes_observations_that_only_look_like_images():
-  note, = make.check(config_lib.Env(
-      "Blackjack-v1", wrappers=({f"{__name__}:FloatImage": {}},)))
-  assert ("shape (40, 36, 3) and type float32, so networks treat it as a vector"
-          in note)
+  (note,) = make.check(config_lib.Env("Blackjack-v1", wrappers=({f"{__name__}:FloatImage": {}},)))
+  assert "shape (40, 36, 3) and type float32, so networks treat it as a vector" in note
 
 
 class FloatImage(gymnasium.ObservationWrapper):
@@ -209,16 +224,22 @@ def test_endless_episodes_are_truncated():
   assert steps == 10_000
 
 
-@pytest.mark.parametrize("env, expected", [
+@pytest.mark.parametrize(
+  "env, expected",
+  [
     (config_lib.Env("CliffWalking-v1"), None),
     (config_lib.Env("CliffWalking-v1", max_length=7), 7),
     (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
-    (config_lib.Env("tests.toy:Counter"), None)])
+    (config_lib.Env("tests.toy:Counter"), None),
+  ],
+)
 def test_stated_length_is_the_configured_or_registered_limit(env, expected):
   assert make.stated_length(env) == expected
 
 
-@pytest.mark.parametrize("env, expected", [
+@pytest.mark.parametrize(
+  "env, expected",
+  [
     (config_lib.Env("Pendulum-v1"), 200),
     (config_lib.Env("HalfCheetah-v5", action_repeat=4), 250),
     (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
@@ -229,15 +250,17 @@ def test_stated_length_is_the_configured_or_registered_limit(env, expected):
     (config_lib.Env("Pendulum-v1", frame_delta=True, random_start=9), 200),
     (config_lib.Env("tests.toy:Counter", max_length=9), 9),
     (config_lib.Env(f"{_FAULTY}:Odd-v0"), 2),
-    (config_lib.Env(f"{_FAULTY}:make_cheetah"), 1000)], ids=str)
+    (config_lib.Env(f"{_FAULTY}:make_cheetah"), 1000),
+  ],
+  ids=str,
+)
 def test_max_length_of_an_episode(env, expected):
   assert make.max_length(env) == expected
 
 
 @pytest.mark.parametrize("action_repeat", [3, 7, 250])
 def test_no_episode_is_longer_than_max_length(action_repeat):
-  config = config_lib.Env(
-      "Pendulum-v1", action_repeat=action_repeat, random_start=2)
+  config = config_lib.Env("Pendulum-v1", action_repeat=action_repeat, random_start=2)
   env = make.MakeEnv(config)()
   lengths = [len(_play(env, seed=seed)[0]) for seed in range(5)]
   assert max(lengths) == make.max_length(config)
@@ -245,8 +268,8 @@ def test_no_episode_is_longer_than_max_length(action_repeat):
 
 def test_unknown_max_length_is_an_error():
   with pytest.raises(
-      config_lib.ConfigError,
-      match="tests.toy:Counter registers no time limit.*set env.max_length"):
+    config_lib.ConfigError, match="tests.toy:Counter registers no time limit.*set env.max_length"
+  ):
     make.max_length(config_lib.Env("tests.toy:Counter"))
 
 
@@ -262,8 +285,7 @@ def test_check_requires_a_render_mode_for_videos():
   env = config_lib.Env("HalfCheetah-v5")
   assert make.check(env, needs_rendering=True) == []
   with pytest.raises(config_lib.ConfigError, match="rgb_array"):
-    make.check(config_lib.Env("tests.toy:Counter", max_length=9),
-               needs_rendering=True)
+    make.check(config_lib.Env("tests.toy:Counter", max_length=9), needs_rendering=True)
 
 
 def test_check_closes_the_environment(tmp_path):
@@ -287,21 +309,20 @@ def _first_lengths(constructors, seed):
   lengths = []
   for index, constructor in enumerate(constructors):
     env = constructor()
-    lengths.append([
+    lengths.append(
+      [
         len(_play(env, seed=episode_data.episode_seed(seed, index, number))[0])
-        for number in range(2)])
+        for number in range(2)
+      ]
+    )
   return lengths
 
 
 def test_first_episodes_of_a_staggered_batch_have_different_lengths():
-  constructors = make.staggered(
-      config_lib.Env("Pendulum-v1", action_repeat=2), 4, 7)
-  assert _first_lengths(constructors, 7) == [
-      [25, 100], [50, 100], [75, 100], [100, 100]]
-  constructors = make.staggered(config_lib.Env("Pendulum-v1", max_length=3),
-                                5, 7)
-  assert [first for first, _ in _first_lengths(constructors, 7)] == [
-      1, 2, 2, 3, 3]
+  constructors = make.staggered(config_lib.Env("Pendulum-v1", action_repeat=2), 4, 7)
+  assert _first_lengths(constructors, 7) == [[25, 100], [50, 100], [75, 100], [100, 100]]
+  constructors = make.staggered(config_lib.Env("Pendulum-v1", max_length=3), 5, 7)
+  assert [first for first, _ in _first_lengths(constructors, 7)] == [1, 2, 2, 3, 3]
 
 
 def test_tasks_without_time_limit_are_not_staggered():

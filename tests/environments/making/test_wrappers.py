@@ -38,10 +38,12 @@ def test_action_repeat_sums_reward_parts():
 
 def test_action_repeat_repeats_the_action():
   received = []
+
   class Env(toy.Counter):
     def step(self, action):
       received.append(action)
       return super().step(action)
+
   env = wrappers.ActionRepeat(Env(length=100), 3)
   env.reset(seed=0)
   env.step("a")
@@ -56,8 +58,7 @@ def test_random_start_takes_at_most_max_steps():
 
 
 def test_random_start_depends_only_on_the_seed():
-  env, other = (wrappers.RandomStart(gymnasium.make("CartPole-v1"), 8)
-                for _ in range(2))
+  env, other = (wrappers.RandomStart(gymnasium.make("CartPole-v1"), 8) for _ in range(2))
   for seed in range(20):
     expected, _ = env.reset(seed=seed)
     # `other` first begins an episode with another seed.
@@ -81,11 +82,13 @@ def test_random_start_and_environment_draw_different_numbers():
   # Targets and actions are uniform in [-1, 1]. The reward of a step is 1 if its
   # action equals the target.
   rewards = []
+
   class Env(toy.Target):
     def step(self, action):
       result = super().step(action)
       rewards.append(result[1])
       return result
+
   env = wrappers.RandomStart(Env(length=100), 1)
   for seed in range(50):
     env.reset(seed=seed)
@@ -128,8 +131,7 @@ def test_frame_delta_copies_a_reused_array():
 
 def test_frame_delta_has_no_bounds():
   env = wrappers.FrameDelta(gymnasium.make("Pendulum-v1"))
-  assert env.observation_space == gymnasium.spaces.Box(
-      -np.inf, np.inf, (3,), np.float32)
+  assert env.observation_space == gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 
 
 @pytest.mark.parametrize("env_id", ["FrozenLake-v1", "Blackjack-v1"])
@@ -154,7 +156,8 @@ def test_staggered_limit_truncates_only_the_episode_of_its_seed(truncates):
   env = wrappers.StaggeredTimeLimit(toy.Counter(7, truncates), seed=5, length=3)
   for seed in (4, 5, 6, 5, 5, 4):
     assert _episode_end(env, seed) == (
-        (3, False, True) if seed == 5 else (7, not truncates, truncates))
+      (3, False, True) if seed == 5 else (7, not truncates, truncates)
+    )
 
 
 @pytest.mark.parametrize("length", [7, 8])
@@ -176,6 +179,7 @@ def test_step_method_that_an_environment_replaces_is_called():
     def reset(self, **kwargs):
       self.step = lambda action: "replaced"
       return super().reset(**kwargs)
+
   env = wrappers.StaggeredTimeLimit(Env(), seed=5, length=3)
   env.reset(seed=4)
   assert env.step(0) == "replaced"
@@ -183,9 +187,11 @@ def test_step_method_that_an_environment_replaces_is_called():
 
 def test_steps_of_episodes_with_other_seeds_are_returned_unchanged():
   result = object()
+
   class Env(toy.Counter):
     def step(self, action):
       return result
+
   env = wrappers.StaggeredTimeLimit(Env(), seed=5, length=3)
   env.reset(seed=4)
   assert env.step(0) is result

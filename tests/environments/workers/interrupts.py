@@ -14,10 +14,11 @@ from tests import toy
 from tests.environments import faulty_envs
 
 HANGING = {
-    "hang": functools.partial(toy.Faulty, "hang"),
-    "spin": functools.partial(toy.Faulty, "spin"),
-    "native": functools.partial(faulty_envs.Stuck, "native"),
-    "sigterm": functools.partial(faulty_envs.Stuck, "sigterm")}
+  "hang": functools.partial(toy.Faulty, "hang"),
+  "spin": functools.partial(toy.Faulty, "spin"),
+  "native": functools.partial(faulty_envs.Stuck, "native"),
+  "sigterm": functools.partial(faulty_envs.Stuck, "sigterm"),
+}
 
 
 def step(batch):

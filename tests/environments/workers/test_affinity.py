@@ -11,10 +11,12 @@ import pytest
 from agents.environments import batch_env
 from agents.environments.data import failure_budget
 from agents.environments.workers import affinity, pool
-from tests import command, toy
+from tests import toy
+from tests.support import command
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(os, "SCHED_BATCH"), reason="The system has no batch policy.")
+  not hasattr(os, "SCHED_BATCH"), reason="The system has no batch policy."
+)
 
 
 @pytest.fixture
@@ -27,8 +29,7 @@ def cores():
 
 def _settings(workers):
   """Returns the scheduling policy and the allowed cores of each worker."""
-  return [(os.sched_getscheduler(pid), os.sched_getaffinity(pid))
-          for pid in workers.pids]
+  return [(os.sched_getscheduler(pid), os.sched_getaffinity(pid)) for pid in workers.pids]
 
 
 def test_each_worker_gets_its_own_core_if_there_are_as_many_cores(cores):
@@ -41,8 +42,7 @@ def test_each_worker_gets_its_own_core_if_there_are_as_many_cores(cores):
 def test_workers_share_all_cores_if_there_are_more_or_fewer_cores(cores):
   for num_workers in {len(cores) + 1, max(1, len(cores) - 1)} - {len(cores)}:
     with pool.WorkerPool(num_workers) as workers:
-      assert _settings(workers) == [
-          (os.SCHED_BATCH, set(cores))] * num_workers
+      assert _settings(workers) == [(os.SCHED_BATCH, set(cores))] * num_workers
 
 
 def test_only_available_cores_are_considered(cores):
@@ -86,6 +86,6 @@ child.wait()
 
 def test_workers_keep_a_policy_that_was_set_for_the_trainer():
   output = subprocess.run(
-      [sys.executable, "-c", _IDLE], cwd=command.ROOT, check=True, text=True,
-      stdout=subprocess.PIPE).stdout
+    [sys.executable, "-c", _IDLE], cwd=command.ROOT, check=True, text=True, stdout=subprocess.PIPE
+  ).stdout
   assert output.split() == ["True", "True"]

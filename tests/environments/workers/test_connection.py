@@ -16,16 +16,20 @@ from tests import toy
 from tests.environments import faulty_envs, scripts
 from tests.environments.workers import interrupts
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="The tests read /proc.")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="The tests read /proc.")
 
 
 @pytest.mark.fast_variants(2)
-@pytest.mark.parametrize("use", [
-    interrupts.step, lambda batch: batch.reset(),
+@pytest.mark.parametrize(
+  "use",
+  [
+    interrupts.step,
+    lambda batch: batch.reset(),
     lambda batch: batch.get("length"),
-    lambda batch: batch.restore(batch.snapshot())],
-                         ids=["step", "reset", "get", "restore"])
+    lambda batch: batch.restore(batch.snapshot()),
+  ],
+  ids=["step", "reset", "get", "restore"],
+)
 def test_death_between_two_requests_is_reported_by_the_next_one(use):
   with pool_lib.WorkerPool(2) as workers:
     batch = batch_env.BatchEnv([toy.Counter] * 2, workers)
@@ -38,8 +42,7 @@ def test_death_between_two_requests_is_reported_by_the_next_one(use):
 
 @pytest.mark.slow
 def test_death_is_noticed_while_another_worker_hangs():
-  constructors = [interrupts.HANGING["hang"],
-                  functools.partial(toy.Faulty, "kill")]
+  constructors = [interrupts.HANGING["hang"], functools.partial(toy.Faulty, "kill")]
   with pool_lib.WorkerPool(2) as workers:
     batch = interrupts.batch_after_one_step(constructors, workers)
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
@@ -50,8 +53,7 @@ def test_death_is_noticed_while_another_worker_hangs():
 @pytest.mark.slow
 def test_death_after_an_answer_is_reported_by_the_next_step():
   # Worker 0 answers at once and dies while worker 1 is still stepping.
-  constructors = [
-      faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Slow, 1.5)]
+  constructors = [faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Slow, 1.5)]
   with pool_lib.WorkerPool(2) as workers:
     batch = interrupts.batch_after_one_step(constructors, workers)
     start, cpu_start = time.monotonic(), time.process_time()
@@ -68,8 +70,7 @@ def test_death_after_an_answer_is_reported_by_the_next_step():
 
 @pytest.mark.slow
 def test_answer_that_arrived_before_the_death_of_its_worker_is_used():
-  constructors = [
-      functools.partial(faulty_envs.Slow, 2.5), faulty_envs.DiesAfterStep]
+  constructors = [functools.partial(faulty_envs.Slow, 2.5), faulty_envs.DiesAfterStep]
   with pool_lib.WorkerPool(2) as workers:
     batch = interrupts.batch_after_one_step(constructors, workers)
     assert interrupts.step(batch).next_observ[:, 1].tolist() == [2, 2]
@@ -79,8 +80,7 @@ def test_answer_that_arrived_before_the_death_of_its_worker_is_used():
 
 @pytest.mark.slow
 def test_death_after_an_answer_does_not_hide_another_death():
-  constructors = [faulty_envs.DiesAfterStep,
-                  functools.partial(faulty_envs.Slow, 1.0, "kill")]
+  constructors = [faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Slow, 1.0, "kill")]
   with pool_lib.WorkerPool(2) as workers:
     batch = interrupts.batch_after_one_step(constructors, workers)
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
@@ -90,10 +90,9 @@ def test_death_after_an_answer_does_not_hide_another_death():
 @pytest.mark.slow
 def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
   with pool_lib.WorkerPool(3) as workers:
-    batch = batch_env.BatchEnv(
-        [toy.Counter, functools.partial(faulty_envs.Slow, 1.5)], workers)
+    batch = batch_env.BatchEnv([toy.Counter, functools.partial(faulty_envs.Slow, 1.5)], workers)
     used = {worker.process.pid for worker in batch._block.shares}
-    unused, = set(workers.pids) - used
+    (unused,) = set(workers.pids) - used
     os.kill(unused, signal.SIGKILL)
     scripts.wait_for_exit([unused], 5)
     batch.reset()
@@ -105,12 +104,12 @@ def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("constructors", [
-    [faulty_envs.Forking],
-    [faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Forking, 1.0)]],
-                         ids=["alone", "after_another_death"])
-def test_death_is_noticed_although_a_child_of_the_environment_continues(
-    constructors):
+@pytest.mark.parametrize(
+  "constructors",
+  [[faulty_envs.Forking], [faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Forking, 1.0)]],
+  ids=["alone", "after_another_death"],
+)
+def test_death_is_noticed_although_a_child_of_the_environment_continues(constructors):
   with pool_lib.WorkerPool(len(constructors)) as workers:
     batch = batch_env.BatchEnv(constructors, workers)
     batch.reset()
@@ -118,8 +117,7 @@ def test_death_is_noticed_although_a_child_of_the_environment_continues(
     try:
       interrupts.step(batch)
       last = len(constructors) - 1
-      with pytest.raises(
-          process_lib.WorkerDied, match=f"Worker {last}.*SIGKILL"):
+      with pytest.raises(process_lib.WorkerDied, match=f"Worker {last}.*SIGKILL"):
         interrupts.step(batch)
     finally:
       os.kill(child, signal.SIGKILL)
@@ -129,8 +127,7 @@ def test_default_timeout_of_sockets_does_not_affect_idle_workers():
   before = socket.getdefaulttimeout()
   socket.setdefaulttimeout(0.1)
   try:
-    with pool_lib.WorkerPool(1) as workers, \
-        batch_env.BatchEnv([toy.Counter], workers) as batch:
+    with pool_lib.WorkerPool(1) as workers, batch_env.BatchEnv([toy.Counter], workers) as batch:
       batch.reset()
       time.sleep(0.3)
       assert interrupts.step(batch).reward.tolist() == [1]

@@ -19,16 +19,14 @@ from tests import toy
 from tests.environments import faulty_envs, rollouts, scripts
 from tests.environments.workers import interrupts
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="The tests read /proc.")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="The tests read /proc.")
 
 _HANG = interrupts.HANGING["hang"]
 
 
 def _logged(path, names, fault="", seconds=0.0):
   """Returns constructors of environments that log their lifetimes."""
-  return [functools.partial(
-      faulty_envs.LogsLifetime, path, name, fault, seconds) for name in names]
+  return [functools.partial(faulty_envs.LogsLifetime, path, name, fault, seconds) for name in names]
 
 
 # Batches.
@@ -40,8 +38,7 @@ def test_environments_are_divided_evenly_and_in_order(pool):
       constructors = [faulty_envs.ProcessInfo] * size
       with batch_env.BatchEnv(constructors, workers) as batch:
         pids = batch.call("pid")
-      assert [pid for pid in workers.pids if pid in pids] == list(
-          dict.fromkeys(pids))
+      assert [pid for pid in workers.pids if pid in pids] == list(dict.fromkeys(pids))
       shares = collections.Counter(pids)
       assert sorted(pids, key=pids.index) == pids
       assert max(shares.values()) <= -(-size // len(workers))
@@ -53,8 +50,7 @@ def test_environments_are_divided_evenly_and_in_order(pool):
 def test_split_evenly_covers_every_environment_once(size, num_workers):
   shares = pool_lib.split_evenly(size, num_workers)
   assert len(shares) == num_workers
-  assert [row for rows in shares
-          for row in range(rows.start, rows.stop)] == list(range(size))
+  assert [row for rows in shares for row in range(rows.start, rows.stop)] == list(range(size))
   sizes = [rows.stop - rows.start for rows in shares]
   assert max(sizes) - min(sizes) <= 1
 
@@ -96,8 +92,7 @@ def test_batches_have_separate_memory_even_after_failed_constructors():
   with pool_lib.WorkerPool(2) as workers:
     batches = []
     for length in (2, 3, 4):
-      batches.append(batch_env.BatchEnv(
-          [functools.partial(toy.Counter, length)] * 3, workers))
+      batches.append(batch_env.BatchEnv([functools.partial(toy.Counter, length)] * 3, workers))
       with pytest.raises(ValueError, match="faulty constructor"):
         batch_env.BatchEnv([toy.Counter, faulty], workers)
       for index, batch in enumerate(batches):
@@ -120,8 +115,10 @@ def test_closed_pools_leave_no_descriptors_open():
 
 
 def test_argument_that_cannot_be_pickled_leaves_the_workers_usable(pool):
-  with batch_env.BatchEnv([toy.Counter] * 2, pool) as one, \
-      batch_env.BatchEnv([toy.Counter] * 2, pool) as other:
+  with (
+    batch_env.BatchEnv([toy.Counter] * 2, pool) as one,
+    batch_env.BatchEnv([toy.Counter] * 2, pool) as other,
+  ):
     for batch in (one, other):
       batch.reset()
     with pytest.raises(TypeError, match="cannot pickle"):
@@ -133,10 +130,12 @@ def test_argument_that_cannot_be_pickled_leaves_the_workers_usable(pool):
 
 def test_closed_blocks_leave_no_descriptors_open_in_the_workers(monkeypatch):
   monkeypatch.setattr(protocol, "MAX_BLOCKS", 10)
+
   def descriptors(workers):
     with batch_env.BatchEnv([toy.Counter] * 2, workers) as batch:
       batch.reset()
     return [len(os.listdir(f"/proc/{pid}/fd")) for pid in workers.pids]
+
   with pool_lib.WorkerPool(2) as workers:
     before = descriptors(workers)
     with batch_env.BatchEnv([toy.Counter] * 2, workers) as other:
@@ -154,8 +153,7 @@ def test_closed_blocks_leave_no_descriptors_open_in_the_workers(monkeypatch):
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("fault", interrupts.HANGING)
 def test_hanging_environment_delays_neither_interrupt_nor_close(fault):
-  with interrupts.interrupted(
-      [toy.Counter, interrupts.HANGING[fault]], 2) as (workers, _):
+  with interrupts.interrupted([toy.Counter, interrupts.HANGING[fault]], 2) as (workers, _):
     pids = workers.pids
     assert all(map(scripts.is_running, pids))
     start = time.monotonic()
@@ -167,8 +165,7 @@ def test_hanging_environment_delays_neither_interrupt_nor_close(fault):
 
 @pytest.mark.slow
 def test_interrupt_ends_the_wait_for_a_dead_and_a_hanging_worker():
-  with interrupts.interrupted([faulty_envs.DiesAfterStep, _HANG], 2,
-                              delay=1.0) as (workers, _):
+  with interrupts.interrupted([faulty_envs.DiesAfterStep, _HANG], 2, delay=1.0) as (workers, _):
     assert not scripts.is_running(workers.pids[0])
     workers.close(patience=0.1)
 
@@ -189,11 +186,9 @@ def test_batch_with_a_hanging_environment_closes_after_an_interrupt(deadline):
     batch.close()
 
 
-def test_batch_closes_its_environments_even_if_an_interrupt_is_pending(
-    tmp_path):
+def test_batch_closes_its_environments_even_if_an_interrupt_is_pending(tmp_path):
   path = tmp_path / "log"
-  with interrupts.pipe() as (read, write), \
-      pool_lib.WorkerPool(1, read) as workers:
+  with interrupts.pipe() as (read, write), pool_lib.WorkerPool(1, read) as workers:
     batch = batch_env.BatchEnv(_logged(path, "a", seconds=0.3), workers)
     os.write(write, b"\0")
     batch.close()
@@ -221,9 +216,9 @@ def test_idle_workers_end_with_code_zero_and_close_can_be_repeated():
 @pytest.mark.slow
 def test_batch_ends_workers_whose_environment_hangs_in_close(tmp_path):
   with pool_lib.WorkerPool(1) as workers:
-    batch = batch_env.BatchEnv([
-        *_logged(tmp_path / "log", "a"),
-        *_logged(tmp_path / "log", "a", "hang")], workers)
+    batch = batch_env.BatchEnv(
+      [*_logged(tmp_path / "log", "a"), *_logged(tmp_path / "log", "a", "hang")], workers
+    )
     pids = workers.pids
     batch.close()
     assert not any(map(scripts.is_running, pids))
@@ -231,9 +226,9 @@ def test_batch_ends_workers_whose_environment_hangs_in_close(tmp_path):
 
 def test_pool_ends_workers_whose_environment_hangs_in_close(tmp_path):
   with pool_lib.WorkerPool(1) as workers:
-    batch_env.BatchEnv([
-        *_logged(tmp_path / "log", "a"),
-        *_logged(tmp_path / "log", "a", "hang")], workers)
+    batch_env.BatchEnv(
+      [*_logged(tmp_path / "log", "a"), *_logged(tmp_path / "log", "a", "hang")], workers
+    )
     pids = workers.pids
     workers.close(patience=0.3)
     assert not any(map(scripts.is_running, pids))
@@ -252,18 +247,17 @@ def test_leaving_the_context_ends_hanging_workers():
 def test_close_waits_for_environments_until_its_patience_ends(tmp_path):
   path = tmp_path / "log"
   with pool_lib.WorkerPool(1) as workers:
-    batch_env.BatchEnv([
-        *_logged(path, "a"), *_logged(path, "a", seconds=5)], workers)
+    batch_env.BatchEnv([*_logged(path, "a"), *_logged(path, "a", seconds=5)], workers)
     workers.close(patience=20)
   assert rollouts.count_open(path) == {}
 
 
 @pytest.mark.fast_variants(1)
-@pytest.mark.parametrize("patience, constructor", [
-    (3, toy.Counter), (0, interrupts.HANGING["sigterm"])])
+@pytest.mark.parametrize(
+  "patience, constructor", [(3, toy.Counter), (0, interrupts.HANGING["sigterm"])]
+)
 def test_close_ends_the_workers_and_their_guards(patience, constructor):
-  with interrupts.interrupted(
-      [toy.Counter, constructor, faulty_envs.Slow], 3) as (workers, _):
+  with interrupts.interrupted([toy.Counter, constructor, faulty_envs.Slow], 3) as (workers, _):
     pids = {pid for worker in workers.pids for pid in _with_descendants(worker)}
     assert pids > set(workers.pids)
     workers.close(patience)
@@ -273,8 +267,9 @@ def test_close_ends_the_workers_and_their_guards(patience, constructor):
 def _with_descendants(pid):
   """Returns a process and all its direct and indirect children."""
   children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
-  return [pid] + [descendant for child in children.split()
-                  for descendant in _with_descendants(int(child))]
+  return [pid] + [
+    descendant for child in children.split() for descendant in _with_descendants(int(child))
+  ]
 
 
 def test_exception_in_the_context_closes_the_pool():
@@ -298,8 +293,7 @@ def test_pool_closes_every_batch_even_if_one_raises(tmp_path):
   path = tmp_path / "log"
   with pool_lib.WorkerPool(1) as workers:
     for names, fault in (("ab", "close"), ("cd", "")):
-      batch_env.BatchEnv(
-          [toy.Counter, *_logged(path, names, fault)], workers)
+      batch_env.BatchEnv([toy.Counter, *_logged(path, names, fault)], workers)
   assert rollouts.count_open(path) == {}
 
 

@@ -27,7 +27,9 @@ def _send(connection, message):
 
 def test_every_byte_to_a_worker_has_one_meaning():
   commands = [bytes([number]) for number in range(protocol.MAX_BLOCKS)] + [
-      protocol.REQUEST, protocol.DESCRIPTOR]
+    protocol.REQUEST,
+    protocol.DESCRIPTOR,
+  ]
   assert len(set(commands)) == len(commands) == 256
   assert all(len(byte) == 1 for byte in commands)
 
@@ -37,10 +39,16 @@ def test_every_byte_from_a_worker_has_one_meaning():
   assert len(answers) == 3 and all(len(byte) == 1 for byte in answers)
 
 
-@pytest.mark.parametrize("message", [
-    None, ("reset", (0, [1, 2])), protocol.Answer({3: {"step": 2}}),
-    protocol.Answer(warnings=("one", "two")), {"text": "naïve", "tuple": (1.5,)}
-])
+@pytest.mark.parametrize(
+  "message",
+  [
+    None,
+    ("reset", (0, [1, 2])),
+    protocol.Answer({3: {"step": 2}}),
+    protocol.Answer(warnings=("one", "two")),
+    {"text": "naïve", "tuple": (1.5,)},
+  ],
+)
 def test_received_message_equals_the_sent_one(ends, message):
   ends[0].sendall(protocol.encode(protocol.RESULT, message))
   assert ends[1].recv(1) == protocol.RESULT

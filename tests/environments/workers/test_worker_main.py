@@ -14,8 +14,7 @@ from tests import toy
 from tests.environments import faulty_envs, rollouts, scripts
 from tests.environments.workers import interrupts
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="The tests read /proc.")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="The tests read /proc.")
 
 
 # Imports and memory.
@@ -24,7 +23,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.slow
 def test_workers_import_neither_tensorflow_nor_the_main_module(tmp_path):
   # If a worker imported this script, it would start workers and print "main".
-  stdout, _ = scripts.run("""
+  stdout, _ = scripts.run(
+    """
 import sys
 print("main", flush=True)
 import tensorflow
@@ -48,17 +48,23 @@ with pool.WorkerPool(2) as workers:
       batch.call("fail")
     except LocalError as error:
       print(error)
-""", tmp_path)
+""",
+    tmp_path,
+  )
   assert stdout.splitlines() == [
-      "main", "[True, True, True]", "[False, False, False] True",
-      "local error"]
+    "main",
+    "[True, True, True]",
+    "[False, False, False] True",
+    "local error",
+  ]
 
 
 def test_modules_in_the_current_folder_do_not_shadow_others(tmp_path):
   (tmp_path / "cwd").mkdir()
   for name in ("signal", "socket", "agents", "cloudpickle"):
     (tmp_path / "cwd" / f"{name}.py").write_text("raise Exception('wrong')")
-  stdout, _ = scripts.run("""
+  stdout, _ = scripts.run(
+    """
 from agents.environments import batch_env
 from agents.environments.workers import pool
 from tests import toy
@@ -66,7 +72,9 @@ from tests import toy
 with pool.WorkerPool(1) as workers:
   with batch_env.BatchEnv([toy.Counter], workers) as batch:
     print(batch.reset([5]))
-""", tmp_path)
+""",
+    tmp_path,
+  )
   assert stdout == "[[5. 0.]]\n"
 
 
@@ -107,7 +115,8 @@ def test_workers_ignore_signals_to_all_processes_of_a_run(pool, signum):
 
 def test_workers_ignore_ctrl_c_while_they_start(tmp_path):
   # A terminal sends the signal to the whole process group.
-  stdout, stderr = scripts.run("""
+  stdout, stderr = scripts.run(
+    """
 import os, signal, time
 from agents.environments import batch_env
 from agents.environments.workers import pool
@@ -120,14 +129,18 @@ with pool.WorkerPool(2) as workers:
     time.sleep(0.005)
   with batch_env.BatchEnv([toy.Counter] * 2, workers) as batch:
     print(batch.reset([5, 6]).tolist())
-""", tmp_path)
+""",
+    tmp_path,
+  )
   assert stdout == "[[5.0, 0.0], [6.0, 0.0]]\n"
   assert stderr == ""
 
 
 def test_environments_can_terminate_their_child_processes():
-  with pool_lib.WorkerPool(1) as workers, \
-      batch_env.BatchEnv([faulty_envs.TerminatesChildren], workers) as batch:
+  with (
+    pool_lib.WorkerPool(1) as workers,
+    batch_env.BatchEnv([faulty_envs.TerminatesChildren], workers) as batch,
+  ):
     for _ in range(20):
       assert batch.call("terminate_children") == [[-signal.SIGTERM] * 2]
 
@@ -174,15 +187,15 @@ def orphans(tmp_path_factory):
   """
   path = str(tmp_path_factory.mktemp("log") / "log")
   constructors = {
-      "idle": "functools.partial(toy.Counter, 9)",
-      "hang": "functools.partial(toy.Faulty, 'hang')",
-      "spin": "functools.partial(toy.Faulty, 'spin')",
-      "native": "functools.partial(faulty_envs.Stuck, 'native')",
-      "close": ("functools.partial(faulty_envs.LogsLifetime, "
-                f"{path!r}, 'a', 'hang')")}
+    "idle": "functools.partial(toy.Counter, 9)",
+    "hang": "functools.partial(toy.Faulty, 'hang')",
+    "spin": "functools.partial(toy.Faulty, 'spin')",
+    "native": "functools.partial(faulty_envs.Stuck, 'native')",
+    "close": (f"functools.partial(faulty_envs.LogsLifetime, {path!r}, 'a', 'hang')"),
+  }
   code = _TRAINER.format(
-      constructors=f"[{', '.join(constructors.values())}]",
-      end="time.sleep(1000)")
+    constructors=f"[{', '.join(constructors.values())}]", end="time.sleep(1000)"
+  )
   trainer = scripts.start(code, tmp_path_factory.mktemp("trainer"))
   try:
     pids = dict(zip(constructors, _read_pids(trainer)))
@@ -206,12 +219,18 @@ def test_sigkill_of_the_trainer_ends_a_worker(orphans, fault):
 
 
 @pytest.mark.fast_variants(2)
-@pytest.mark.parametrize("end", [
-    "pass", "sys.exit(3)", "os._exit(3)", "raise ValueError",
-    "os.kill(os.getpid(), signal.SIGTERM)"])
+@pytest.mark.parametrize(
+  "end",
+  [
+    "pass",
+    "sys.exit(3)",
+    "os._exit(3)",
+    "raise ValueError",
+    "os.kill(os.getpid(), signal.SIGTERM)",
+  ],
+)
 def test_any_end_of_the_trainer_ends_its_workers(end, tmp_path):
-  trainer = scripts.start(
-      _TRAINER.format(constructors="[toy.Counter]", end=end), tmp_path)
+  trainer = scripts.start(_TRAINER.format(constructors="[toy.Counter]", end=end), tmp_path)
   try:
     pids = _read_pids(trainer)
     trainer.communicate(timeout=20)

@@ -9,12 +9,12 @@ from agents.environments.data import failure_budget
 from agents.training.faults import crash_folder
 from agents.training.run_folder import run_folder
 
-_WORKER_FAILURE = failure_budget.Failure(
-    "Worker 0 died. It was here:\n  File x.py")
+_WORKER_FAILURE = failure_budget.Failure("Worker 0 died. It was here:\n  File x.py")
 _ENVIRONMENT_FAILURE = failure_budget.Failure(
-    "Environment 3 failed in step():\n\nTraceback (most recent call last):\n"
-    "  File x.py\nValueError: broken\n",
-    (failure_budget.FailedEpisode(3, 5, np.ones((2, 1))),))
+  "Environment 3 failed in step():\n\nTraceback (most recent call last):\n"
+  "  File x.py\nValueError: broken\n",
+  (failure_budget.FailedEpisode(3, 5, np.ones((2, 1))),),
+)
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def test_tolerated_failures_are_reported_once(run):
   failures.record(_ENVIRONMENT_FAILURE)
   lines = crash_folder.save_survived(run, failures, 2000)
   assert lines == [
-      "step 2,000: restart: Worker 0 died. "
-      f"(details: {run.path}/crashes/000000002000-1)",
-      "step 2,000: restart: Environment 3 failed in step(): ValueError: "
-      f"broken (details: {run.path}/crashes/000000002000-2)"]
+    f"step 2,000: restart: Worker 0 died. (details: {run.path}/crashes/000000002000-1)",
+    "step 2,000: restart: Environment 3 failed in step(): ValueError: "
+    f"broken (details: {run.path}/crashes/000000002000-2)",
+  ]
   assert not crash_folder.save_survived(run, failures, 3000)
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from agents.training.faults import interrupts as interrupts_lib
-from tests import command
+from tests.support import command
 
 # Blocks in a C function, as a TensorFlow graph does. During such a call, Python
 # runs no signal handlers.
@@ -38,12 +38,11 @@ with interrupts_lib.Interrupts() as interrupts:
 _SAVE = '  print("Saved.", file=sys.stderr, flush=True)'
 
 
-def _block(name, delays, in_epoch=False, save=_SAVE, to_end=3.0,
-           stderr=subprocess.PIPE):
-  code = _BLOCKING.format(
-      signal=name, delays=delays, in_epoch=in_epoch, save=save, to_end=to_end)
-  return subprocess.run([sys.executable, "-c", code], cwd=command.ROOT,
-                        stderr=stderr, text=True, timeout=30)
+def _block(name, delays, in_epoch=False, save=_SAVE, to_end=3.0, stderr=subprocess.PIPE):
+  code = _BLOCKING.format(signal=name, delays=delays, in_epoch=in_epoch, save=save, to_end=to_end)
+  return subprocess.run(
+    [sys.executable, "-c", code], cwd=command.ROOT, stderr=stderr, text=True, timeout=30
+  )
 
 
 def _wait_for(condition):
@@ -65,8 +64,7 @@ def test_signal_requests_to_stop_and_handlers_are_restored():
   assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_waiting_for_environments_ends_before_the_epoch_is_abandoned(
-    monkeypatch):
+def test_waiting_for_environments_ends_before_the_epoch_is_abandoned(monkeypatch):
   monkeypatch.setattr(interrupts_lib, "_SECONDS_FOR_STEPS", 0.1)
   with interrupts_lib.Interrupts() as interrupts:
     os.kill(os.getpid(), signal.SIGTERM)
@@ -84,21 +82,21 @@ def test_process_ends_in_time_without_saving_outside_of_epochs():
 def test_epoch_that_takes_too_long_is_abandoned_and_saved():
   done = _block("SIGINT", [0.1], in_epoch=True)
   assert done.returncode == 130
-  assert done.stderr.index("SIGINT: finishing the epoch") < done.stderr.index(
-      "Saved.") < done.stderr.index(
-          "The epoch took too long and was given up. To resume: train.")
+  assert (
+    done.stderr.index("SIGINT: finishing the epoch")
+    < done.stderr.index("Saved.")
+    < done.stderr.index("The epoch took too long and was given up. To resume: train.")
+  )
 
 
 def test_process_ends_in_time_although_saving_takes_too_long():
-  done = _block("SIGTERM", [0.1], in_epoch=True, to_end=1.0,
-                save="  time.sleep(60)")
+  done = _block("SIGTERM", [0.1], in_epoch=True, to_end=1.0, save="  time.sleep(60)")
   assert done.returncode == 143
   assert "It took too long to save. To resume: train." in done.stderr
 
 
 def test_error_while_saving_is_printed_and_the_process_ends():
-  done = _block("SIGTERM", [0.1], in_epoch=True,
-                save='  raise OSError("The disk is full.")')
+  done = _block("SIGTERM", [0.1], in_epoch=True, save='  raise OSError("The disk is full.")')
   assert done.returncode == 143
   assert "could not be saved: The disk is full." in done.stderr
   assert "To resume: train." in done.stderr

@@ -4,24 +4,45 @@ from agents.training import epoch_result
 from agents.training.monitoring import metrics_row
 
 _EPISODES = epoch_result.Statistics(
-    [1.0, 3.0], [10, 20], [{"reward_run": 2.0}, {"reward_run": 4.0}])
+  [1.0, 3.0], [10, 20], [{"reward_run": 2.0}, {"reward_run": 4.0}]
+)
 
 
 def test_training_row_contains_every_metric_once():
   row = metrics_row.training_row(
-      80, 1.23456, _EPISODES, {"kl": 0.1, "value_loss": 2.0},
-      {"stepping": 0.5, "step_limit": None}, ["The KL divergence is high."], 3)
+    80,
+    1.23456,
+    _EPISODES,
+    {"kl": 0.1, "value_loss": 2.0},
+    {"stepping": 0.5, "step_limit": None},
+    ["The KL divergence is high."],
+    3,
+  )
   assert row.fields == {
-      "phase": "train", "step": 80, "seconds": 1.235, "episodes": 2,
-      "return_mean": 2.0, "return_std": 1.0, "return_min": 1.0,
-      "return_max": 3.0, "length_mean": 15.0, "stepping": 0.5,
-      "step_limit": None, "warnings": ["The KL divergence is high."],
-      "restarts": 3}
+    "phase": "train",
+    "step": 80,
+    "seconds": 1.235,
+    "episodes": 2,
+    "return_mean": 2.0,
+    "return_std": 1.0,
+    "return_min": 1.0,
+    "return_max": 3.0,
+    "length_mean": 15.0,
+    "stepping": 0.5,
+    "step_limit": None,
+    "warnings": ["The KL divergence is high."],
+    "restarts": 3,
+  }
   assert row.scalars == {
-      "score/return": 2.0, "score/length": 15.0, "policy/kl": 0.1,
-      "losses/value_loss": 2.0, "performance/stepping": 0.5,
-      "performance/step_limit": None, "reliability/restarts": 3,
-      "reward_parts/run": 3.0}
+    "score/return": 2.0,
+    "score/length": 15.0,
+    "policy/kl": 0.1,
+    "losses/value_loss": 2.0,
+    "performance/stepping": 0.5,
+    "performance/step_limit": None,
+    "reliability/restarts": 3,
+    "reward_parts/run": 3.0,
+  }
 
 
 def test_evaluation_row_contains_only_episodes():

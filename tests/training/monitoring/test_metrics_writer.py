@@ -14,18 +14,17 @@ from agents.videos import video
 
 def steps(folder):
   """Returns the steps in `metrics.jsonl` and in TensorBoard's train events."""
-  rows = [json.loads(line) for line in
-          (folder / "metrics.jsonl").read_text().splitlines()]
+  rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
   events = event_accumulator.EventAccumulator(str(folder / "train"))
   events.Reload()
   tags = events.Tags()["tensors"]
   return [row["step"] for row in rows], [
-      event.step for event in events.Tensors("a")] if tags else []
+    event.step for event in events.Tensors("a")
+  ] if tags else []
 
 
 def write(writer, step):
-  writer.write(metrics_row.MetricsRow(
-      {"phase": "train", "step": step}, {"a": float(step)}))
+  writer.write(metrics_row.MetricsRow({"phase": "train", "step": step}, {"a": float(step)}))
 
 
 def test_rows_are_readable_immediately(tmp_path):
@@ -55,7 +54,8 @@ def test_resuming_truncates_later_rows_and_events(tmp_path):
 
 def _read(folder):
   return event_accumulator.EventAccumulator(
-      str(folder), size_guidance={"tensors": 0, "images": 0}).Reload()
+    str(folder), size_guidance={"tensors": 0, "images": 0}
+  ).Reload()
 
 
 def _plugins(events, tag):
@@ -67,18 +67,17 @@ def test_descriptions_settings_and_charts_are_written(tmp_path):
   writer.describe(config_lib.Config().override({"seed": 3, "env.id": "x"}))
   writer.close()
   events = _read(tmp_path)
-  text, = events.Tensors("about/config")
+  (text,) = events.Tensors("about/config")
   assert b"seed: 3\n" in text.tensor_proto.string_val[0]
   assert _plugins(events, "about/config") == "text"
   settings = plugin_data_pb2.HParamsPluginData.FromString(
-      events.SummaryMetadata("_hparams_/session_start_info")
-      .plugin_data.content).session_start_info.hparams
+    events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+  ).session_start_info.hparams
   assert settings["seed"].number_value == 3
   assert settings["env.id"].string_value == "x"
-  layout, = events.Tensors("custom_scalars__config__")
+  (layout,) = events.Tensors("custom_scalars__config__")
   charts = layout_pb2.Layout.FromString(layout.tensor_proto.string_val[0])
-  assert [category.title for category in charts.category] == [
-      "Score", "Learning progress", "Speed"]
+  assert [category.title for category in charts.category] == ["Score", "Learning progress", "Speed"]
 
 
 @pytest.mark.slow
@@ -98,12 +97,11 @@ def test_histograms_and_videos_are_written(tmp_path):
   writer.write_video("films/training", video.Gif(4, 2, b"GIF89a"), 9)
   writer.close()
   events = _read(tmp_path / "train")
-  event, = events.Tensors("histograms/actions")
+  (event,) = events.Tensors("histograms/actions")
   buckets = tf.make_ndarray(event.tensor_proto)
   assert event.step == 7 and buckets[:, 2].sum() == 100
   assert _plugins(events, "histograms/actions") == "histograms"
-  event, = events.Tensors("films/training")
+  (event,) = events.Tensors("films/training")
   assert event.step == 9
-  assert tf.make_ndarray(event.tensor_proto).tolist() == [
-      b"4", b"2", b"GIF89a"]
+  assert tf.make_ndarray(event.tensor_proto).tolist() == [b"4", b"2", b"GIF89a"]
   assert _plugins(events, "films/training") == "images"

@@ -7,13 +7,23 @@ import sys
 import termios
 
 from agents.training.monitoring import progress
-from tests import command
+from tests.support import command
 
-ROW = {"phase": "train", "step": 500, "return_mean": 12.34,
-       "steps_per_second": 4321.0, "step_limit": 8642.0, "limit_share": 0.5,
-       "stepping_share": 0.4, "crossing_share": 0.1, "inference_share": 0.1,
-       "learning_share": 0.4, "evaluation_share": 0.0, "compiling_share": 0.0,
-       "rest_share": 0.0}
+ROW = {
+  "phase": "train",
+  "step": 500,
+  "return_mean": 12.34,
+  "steps_per_second": 4321.0,
+  "step_limit": 8642.0,
+  "limit_share": 0.5,
+  "stepping_share": 0.4,
+  "crossing_share": 0.1,
+  "inference_share": 0.1,
+  "learning_share": 0.4,
+  "evaluation_share": 0.0,
+  "compiling_share": 0.0,
+  "rest_share": 0.0,
+}
 
 
 def test_output_without_a_terminal_is_plain_lines(capsys):
@@ -25,8 +35,7 @@ def test_output_without_a_terminal_is_plain_lines(capsys):
   shown.bar.close()
   train, evaluation = capsys.readouterr().out.splitlines()
   assert train == "train   step 500/1,000   return 12.3   4,321 steps/s"
-  assert evaluation == (
-      "eval    step 500/1,000   return no episode ended   0:01:04 left")
+  assert evaluation == ("eval    step 500/1,000   return no episode ended   0:01:04 left")
 
 
 def test_warnings_are_wrapped_between_words(capsys):
@@ -44,15 +53,18 @@ def test_lines_of_a_text_stay_separate(capsys):
 
 
 def test_output_on_a_terminal_is_a_progress_bar():
-  code = ("from agents.training.monitoring import progress\n"
-          "p = progress.Progress(1000, 0)\n"
-          "p.bar.set_description('train'); p.bar.update(500)\n"
-          f"p.report({ROW!r}); p.bar.close()")
+  code = (
+    "from agents.training.monitoring import progress\n"
+    "p = progress.Progress(1000, 0)\n"
+    "p.bar.set_description('train'); p.bar.update(500)\n"
+    f"p.report({ROW!r}); p.bar.close()"
+  )
   reader, terminal = pty.openpty()
   size = struct.pack("HHHH", 24, 100, 0, 0)  # Rows and columns.
   fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
-  subprocess.run([sys.executable, "-c", code], check=True, cwd=command.ROOT,
-                 stdout=terminal, stderr=terminal)
+  subprocess.run(
+    [sys.executable, "-c", code], check=True, cwd=command.ROOT, stdout=terminal, stderr=terminal
+  )
   os.close(terminal)
   shown = ""
   try:

@@ -9,8 +9,9 @@ from agents.training.run_folder import checkpoint
 
 def _episode(number, length=3):
   action = 10.0 * number + np.arange(2 * length).reshape(length, 2)
-  return episode_data.Episode(100 + number, action.astype(np.float32),
-                          number / 3, {"reward_parts": {}})
+  return episode_data.Episode(
+    100 + number, action.astype(np.float32), number / 3, {"reward_parts": {}}
+  )
 
 
 def _recorder(lengths, step=7):
@@ -61,8 +62,7 @@ def test_episodes_are_found_in_all_checkpoints(tmp_path):
   for number, expected in ((1, 1), (-1, 59), (59, 59), (28, 28), (-2, 58)):
     found = recent_episodes.find(tmp_path, number)
     assert found.number == expected and found.episode.seed == 100 + expected
-    np.testing.assert_array_equal(
-        found.episode.action, _episode(expected, 2).action)
+    np.testing.assert_array_equal(found.episode.action, _episode(expected, 2).action)
   for number in (3, 60, -36):
     with pytest.raises(config_lib.ConfigError) as caught:
       recent_episodes.find(tmp_path, number)

@@ -4,7 +4,6 @@ from agents.training.monitoring import time_usage
 
 
 class Clock:
-
   def __init__(self, monkeypatch):
     self.now = 100.0
     monkeypatch.setattr(time_usage.time, "monotonic", lambda: self.now)
@@ -25,13 +24,21 @@ def test_shares_sum_to_one(usage):
   usage.add(600, UPDATE, 1.5)
   usage.seconds["evaluation"] += 3.0
   row = usage.row()
-  shares = {name: value for name, value in row.items()
-            if name.endswith("_share") and name != "limit_share"}
-  assert shares == pytest.approx({
-      "stepping_share": 0.2, "crossing_share": 0.05, "inference_share": 0.05,
-      "exchange_share": 0.0, "learning_share": 0.1,
-      "evaluation_share": 0.3, "compiling_share": 0.0,
-      "rest_share": 0.3})
+  shares = {
+    name: value for name, value in row.items() if name.endswith("_share") and name != "limit_share"
+  }
+  assert shares == pytest.approx(
+    {
+      "stepping_share": 0.2,
+      "crossing_share": 0.05,
+      "inference_share": 0.05,
+      "exchange_share": 0.0,
+      "learning_share": 0.1,
+      "evaluation_share": 0.3,
+      "compiling_share": 0.0,
+      "rest_share": 0.3,
+    }
+  )
   assert sum(shares.values()) == pytest.approx(1)
 
 
@@ -66,9 +73,9 @@ def test_description_of_shares_and_speed(usage):
   usage.seconds["evaluation"] += 5.999
   row = usage.row()
   assert time_usage.describe_shares(row) == (
-      "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%")
-  assert time_usage.describe_speed(row) == (
-      "14,996 steps/s; workers that only step reach 40,000")
+    "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%"
+  )
+  assert time_usage.describe_speed(row) == ("14,996 steps/s; workers that only step reach 40,000")
 
 
 def test_backend_without_stepping_times_has_no_limit(usage):

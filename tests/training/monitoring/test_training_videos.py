@@ -20,13 +20,12 @@ from tests.videos import canvas, decoding
 
 def _start(tmp_path, length=30, score=15.0, **kwargs):
   """Returns a recorder that renders an episode, and its folder of videos."""
-  config = config_lib.Config().override({
-      "env.id": "tests.videos.canvas:Canvas", "env.kwargs": {
-          "length": length, **kwargs}})
+  config = config_lib.Config().override(
+    {"env.id": "tests.videos.canvas:Canvas", "env.kwargs": {"length": length, **kwargs}}
+  )
   folder = run_folder.create(str(tmp_path), "canvas", config)
   recorder = training_videos.VideoRecorder(folder, {})
-  episode = episode_data.Episode(
-      5, np.full((length, 1), 0.5, np.float32), score, {})
+  episode = episode_data.Episode(5, np.full((length, 1), 0.5, np.float32), score, {})
   recorder.start(recent_episodes.RecordedEpisode(3, 800, episode))
   return recorder, folder.path / "videos"
 
@@ -135,13 +134,14 @@ def test_all_processes_have_the_lowest_priority(tmp_path):
   recorder, _ = _start(tmp_path, 20_000, 10_000.0)
   session = recorder._process.pid
   priorities: list[tuple[int, int]] = []
+
   def two_processes_run():  # Python and ffmpeg.
     priorities[:] = []
     for pid in _processes_of(session):
       with contextlib.suppress(ProcessLookupError):  # The process ended.
-        priorities.append((os.getpriority(os.PRIO_PROCESS, pid),
-                           os.sched_getscheduler(pid)))
+        priorities.append((os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid)))
     return len(priorities) >= 2
+
   _wait_until(two_processes_run)
   recorder.close()
   assert set(priorities) == {(19, os.SCHED_IDLE)}

@@ -20,20 +20,19 @@ def test_file_is_replaced_only_after_it_is_complete(tmp_path):
   assert os.listdir(tmp_path) == ["file.txt"]
 
 
-@pytest.mark.parametrize("error", [
-    OSError(errno.ENOSPC, "No space left on device"), ValueError("no disk")])
+@pytest.mark.parametrize(
+  "error", [OSError(errno.ENOSPC, "No space left on device"), ValueError("no disk")]
+)
 def test_failed_write_leaves_the_old_file_unchanged(error, tmp_path):
   path = tmp_path / "file.txt"
   path.write_text("before")
-  expected = (
-      atomic_write.WriteError if isinstance(error, OSError) else ValueError)
+  expected = atomic_write.WriteError if isinstance(error, OSError) else ValueError
   with pytest.raises(expected) as caught:
     with atomic_write.open_file(path) as file:
       file.write(b"after")
       raise error
   if expected is atomic_write.WriteError:
-    assert str(caught.value).startswith(
-        f"{path} can't be written: No space left on device. ")
+    assert str(caught.value).startswith(f"{path} can't be written: No space left on device. ")
   assert path.read_text() == "before"
   assert os.listdir(tmp_path) == ["file.txt"]
 

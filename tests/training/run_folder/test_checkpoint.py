@@ -10,8 +10,11 @@ def save(folder, step):
 
 
 def test_loaded_checkpoint_equals_the_saved_one_bit_for_bit(tmp_path):
-  arrays = {"float": np.array([0.1, np.nan, -0.0], np.float32),
-            "int": np.array(2 ** 62), "bytes": np.zeros((0, 3), np.uint8)}
+  arrays = {
+    "float": np.array([0.1, np.nan, -0.0], np.float32),
+    "int": np.array(2**62),
+    "bytes": np.zeros((0, 3), np.uint8),
+  }
   checkpoint.save(tmp_path, 7, arrays, {"text": "x", "list": [1.5, None]})
   loaded, metadata = checkpoint.load(checkpoint.newest(tmp_path))
   assert metadata == {"text": "x", "list": [1.5, None]}
@@ -38,8 +41,7 @@ def test_checkpoints_are_listed_in_order_of_steps(tmp_path):
 
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("num_saved", [9, 10, 21, 60, 200])
-def test_first_newest_three_and_milestone_checkpoints_are_kept(
-    num_saved, tmp_path):
+def test_first_newest_three_and_milestone_checkpoints_are_kept(num_saved, tmp_path):
   for step in range(num_saved):
     save(tmp_path, 1000 * step)
     assert len(_steps(tmp_path)) == min(step + 1, 9)
@@ -54,10 +56,18 @@ def test_first_newest_three_and_milestone_checkpoints_are_kept(
 def test_checkpoint_is_found_by_file_name_or_step(tmp_path):
   for step in (0, 5, 1_000_000):
     save(tmp_path, step)
+
   def step(name):
     return checkpoint.load(checkpoint.find(tmp_path, name))[1]["step"]
-  for name in ("1e6", "1000000", "1,000,000", "checkpoint-000001000000",
-               "checkpoint-000001000000.npz", None):
+
+  for name in (
+    "1e6",
+    "1000000",
+    "1,000,000",
+    "checkpoint-000001000000",
+    "checkpoint-000001000000.npz",
+    None,
+  ):
     assert step(name) == 1_000_000
   assert step("0") == 0
   with pytest.raises(config_lib.ConfigError) as caught:
@@ -101,8 +111,7 @@ def test_flipped_bits_and_truncation_are_detected(tmp_path):
   content = path.read_bytes()
   num_detected = 0
   for index in range(0, len(content), 3):
-    path.write_bytes(
-        content[:index] + bytes([content[index] ^ 0x20]) + content[index + 1:])
+    path.write_bytes(content[:index] + bytes([content[index] ^ 0x20]) + content[index + 1 :])
     try:
       loaded, metadata = checkpoint.load(path)
     except checkpoint.CheckpointError:
@@ -128,8 +137,10 @@ def test_newest_undamaged_checkpoint_is_loaded(tmp_path, capsys):
   arrays, metadata = _load_newest(tmp_path)
   assert metadata["step"] == 1 and arrays["a/b"].tolist() == [1] * 3
   notes = capsys.readouterr().err.splitlines()
-  assert [str(path) in line and "is damaged" in line for line, path in zip(
-      notes, paths[:0:-1], strict=True)] == [True, True]
+  assert [
+    str(path) in line and "is damaged" in line
+    for line, path in zip(notes, paths[:0:-1], strict=True)
+  ] == [True, True]
   paths[0].write_bytes(b"PK")
   with pytest.raises(checkpoint.CheckpointError, match="No checkpoint in "):
     _load_newest(tmp_path)

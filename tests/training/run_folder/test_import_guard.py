@@ -26,9 +26,16 @@ def folder(tmp_path, monkeypatch):
   return folder
 
 
-@pytest.mark.parametrize("name", [
-    "guarded_run.guarded_module", "guarded_run.package",
-    "guarded_run.package.guarded_module", "guarded_run", "guarded_link"])
+@pytest.mark.parametrize(
+  "name",
+  [
+    "guarded_run.guarded_module",
+    "guarded_run.package",
+    "guarded_run.package.guarded_module",
+    "guarded_run",
+    "guarded_link",
+  ],
+)
 def test_import_from_a_guarded_folder_raises_an_error(name, folder):
   with pytest.raises(ImportError, match="imported from a run folder"):
     importlib.import_module(name)

@@ -22,8 +22,14 @@ def test_every_file_of_the_project_has_a_digest():
   assert "agents/algorithms/ppo.py" in code
   assert provenance.code("HalfCheetah-v5") == code
   # Modules that are built in, installed or missing add no digests.
-  for env in ("sys:Env", "os:Env", "pytest:Env", "no_module:Env",
-              "no_module.inside:Env", "__main__:Env"):
+  for env in (
+    "sys:Env",
+    "os:Env",
+    "pytest:Env",
+    "no_module:Env",
+    "no_module.inside:Env",
+    "__main__:Env",
+  ):
     assert provenance.code(env) == code
 
 
@@ -34,14 +40,12 @@ def test_package_of_an_environment_has_digests(env):
   assert {"tests/toy.py", f"{module}.py"} < code.keys()
 
 
-def test_changed_module_of_an_environment_changes_its_digest(
-    tmp_path, monkeypatch):
+def test_changed_module_of_an_environment_changes_its_digest(tmp_path, monkeypatch):
   (tmp_path / "provenance_robot.py").write_text("one = 1")
   monkeypatch.syspath_prepend(tmp_path)
   before = provenance.code("provenance_robot:Robot")
   (tmp_path / "provenance_robot.py").write_text("one = 2")
-  changed, = provenance.differences(
-      before, provenance.code("provenance_robot:Robot"))
+  (changed,) = provenance.differences(before, provenance.code("provenance_robot:Robot"))
   assert changed.startswith("provenance_robot.py ")
 
 
@@ -52,5 +56,8 @@ def test_versions_include_the_package_of_an_environment():
 
 
 def test_differences_show_old_and_new_values():
-  assert provenance.differences({"a": 1, "b": 2, "c": 3}, {
-      "a": 1, "c": 4, "d": 5}) == ["b 2 -> (none)", "c 3 -> 4", "d (none) -> 5"]
+  assert provenance.differences({"a": 1, "b": 2, "c": 3}, {"a": 1, "c": 4, "d": 5}) == [
+    "b 2 -> (none)",
+    "c 3 -> 4",
+    "d (none) -> 5",
+  ]

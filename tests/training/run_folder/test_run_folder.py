@@ -14,8 +14,7 @@ def test_opened_folder_has_the_config_of_the_created_folder(tmp_path):
 
 
 def test_every_run_gets_a_new_folder(tmp_path):
-  paths = {run_folder.create(str(tmp_path), "some", CONFIG).path
-           for _ in range(5)}
+  paths = {run_folder.create(str(tmp_path), "some", CONFIG).path for _ in range(5)}
   assert len(paths) == 5
   assert {path.name.partition("-")[2] for path in paths} == {"some"}
 
@@ -50,10 +49,11 @@ def test_unreadable_provenance_is_reported_as_a_change(text, name, tmp_path):
 def test_changed_package_version_is_reported(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   path = folder.path / "versions.yaml"
-  lines = ["numpy: 0.1" if line.startswith("numpy:") else line
-           for line in path.read_text().splitlines()]
+  lines = [
+    "numpy: 0.1" if line.startswith("numpy:") else line for line in path.read_text().splitlines()
+  ]
   path.write_text("\n".join(lines))
-  change, = folder.changes()
+  (change,) = folder.changes()
   assert change.startswith("numpy 0.1 -> ")
 
 
@@ -61,17 +61,20 @@ def test_changed_and_missing_code_files_are_reported(tmp_path, monkeypatch):
   module = tmp_path / "some_env.py"
   module.write_text("# One.")
   monkeypatch.syspath_prepend(tmp_path)
-  folder = run_folder.create(str(tmp_path / "logdir"), "some", CONFIG.override({
-      "env.id": "some_env:Some-v0"}))
+  folder = run_folder.create(
+    str(tmp_path / "logdir"), "some", CONFIG.override({"env.id": "some_env:Some-v0"})
+  )
   assert folder.changes() == []
   module.write_text("# Another.")
-  change, = folder.changes()
+  (change,) = folder.changes()
   assert change.startswith("some_env.py ")
   path = folder.path / "code.yaml"
-  path.write_text(path.read_text().replace(
-      "agents/build.py: ", "agents/gone.py: "))
+  path.write_text(path.read_text().replace("agents/build.py: ", "agents/gone.py: "))
   assert [text.split(" ")[0] for text in folder.changes()] == [
-      "agents/gone.py", "some_env.py", "agents/build.py"]
+    "agents/gone.py",
+    "some_env.py",
+    "agents/build.py",
+  ]
 
 
 def test_folder_without_a_config_raises_an_error(tmp_path):
@@ -81,8 +84,7 @@ def test_folder_without_a_config_raises_an_error(tmp_path):
 
 def test_config_that_contains_code_raises_an_error(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
-  (folder.path / "config.yaml").write_text(
-      "!!python/object/apply:os.system ['false']")
+  (folder.path / "config.yaml").write_text("!!python/object/apply:os.system ['false']")
   with pytest.raises(config_lib.ConfigError, match="could not determine"):
     run_folder.RunFolder(folder.path)
 
@@ -95,8 +97,7 @@ def test_newest_run_of_a_folder_is_found(tmp_path):
   (tmp_path / "made").rmdir()
   (tmp_path / "zzz").mkdir()  # Not a run.
   assert run_folder.find(tmp_path).path.name == "20261121T000000-a"
-  assert run_folder.find(tmp_path / "20261120T190000-b").path.name == (
-      "20261120T190000-b")
+  assert run_folder.find(tmp_path / "20261120T190000-b").path.name == ("20261120T190000-b")
   with pytest.raises(config_lib.ConfigError, match="is not a run folder"):
     run_folder.find(tmp_path / "zzz")
 
@@ -116,15 +117,14 @@ def test_runs_with_checkpoints_precede_newer_runs_without_checkpoints(tmp_path):
 
 
 def test_runs_with_the_same_config_and_a_checkpoint_are_found(tmp_path):
-  other = run_folder.create(
-      str(tmp_path), "other", CONFIG.override({"seed": 1}))
+  other = run_folder.create(str(tmp_path), "other", CONFIG.override({"seed": 1}))
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   assert not run_folder.with_config(tmp_path, CONFIG)  # No checkpoint yet.
   broken = run_folder.create(str(tmp_path), "of_another_version", CONFIG)
   (broken.path / "config.yaml").write_text("nonsense: 1")
   for path in other.checkpoints, folder.checkpoints, broken.checkpoints:
     (path / "checkpoint-000000000100.npz").touch()
-  found, = run_folder.with_config(tmp_path, CONFIG)
+  (found,) = run_folder.with_config(tmp_path, CONFIG)
   assert found.path == folder.path
   assert not run_folder.with_config(tmp_path / "nowhere", CONFIG)
 
@@ -133,12 +133,16 @@ def test_runs_are_complete_after_the_evaluation_of_their_last_step(tmp_path):
   def run(config, step, evaluated=0):
     folder = run_folder.create(str(tmp_path), "some", config)
     for saved in (0, step):
-      checkpoint.save(folder.checkpoints, saved, {}, {
-          "step": saved, "done": {"eval_every": evaluated}})
+      checkpoint.save(
+        folder.checkpoints, saved, {}, {"step": saved, "done": {"eval_every": evaluated}}
+      )
     return folder
+
   def incomplete():
-    return [folder.path for folder in run_folder.with_config(tmp_path, CONFIG)
-            if not folder.complete]
+    return [
+      folder.path for folder in run_folder.with_config(tmp_path, CONFIG) if not folder.complete
+    ]
+
   run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps)
   run(CONFIG.override({"seed": 1}), 100)
   assert incomplete() == []

@@ -8,10 +8,13 @@ import pytest
 from agents import config as config_lib
 from agents.training.run_folder import provenance, run_folder, user_modules
 
-_CONFIG = config_lib.Config().override({
-    "env.id": "user_robot:Robot", "env.wrappers": [
-        {"user_wrappers.pixels:Gray": {}}, {"TimeAwareObservation": {}}],
-    "algorithm.type": "user_robot:Other"})
+_CONFIG = config_lib.Config().override(
+  {
+    "env.id": "user_robot:Robot",
+    "env.wrappers": [{"user_wrappers.pixels:Gray": {}}, {"TimeAwareObservation": {}}],
+    "algorithm.type": "user_robot:Other",
+  }
+)
 
 
 @pytest.fixture
@@ -19,11 +22,13 @@ def make_folder(tmp_path, monkeypatch):
   """Returns a function that creates a folder with the module `user_robot`."""
   monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
   monkeypatch.setattr(sys, "path", [*sys.path])
+
   def make(name, code="size = 1"):
     folder = tmp_path / name
     folder.mkdir()
     (folder / "user_robot.py").write_text(code)
     return folder
+
   return make
 
 
@@ -40,8 +45,7 @@ def test_modules_of_all_settings_are_named_once():
   assert not user_modules.names(config_lib.Config())
 
 
-def test_folder_of_a_recorded_module_becomes_importable(
-    make_folder, monkeypatch):
+def test_folder_of_a_recorded_module_becomes_importable(make_folder, monkeypatch):
   folder = make_folder("one")
   code = _record(folder, monkeypatch)
   assert not provenance.exists("user_robot")
@@ -50,8 +54,7 @@ def test_folder_of_a_recorded_module_becomes_importable(
   assert provenance.exists("user_robot")
 
 
-def test_packages_are_recorded_with_their_parent_folder(
-    make_folder, tmp_path, monkeypatch):
+def test_packages_are_recorded_with_their_parent_folder(make_folder, tmp_path, monkeypatch):
   folder = make_folder("one")
   (folder / "user_robot.py").unlink()
   (folder / "user_robot" / "legs").mkdir(parents=True)
@@ -71,8 +74,7 @@ def test_folder_with_the_code_of_the_run_is_preferred(make_folder, monkeypatch):
       assert sys.path[-1] == str(folder)
 
 
-def test_modules_that_python_finds_stay_where_they_are(
-    make_folder, monkeypatch):
+def test_modules_that_python_finds_stay_where_they_are(make_folder, monkeypatch):
   one, two = make_folder("one"), make_folder("two", "size = 2")
   code = _record(one, monkeypatch)
   monkeypatch.syspath_prepend(two)
@@ -81,13 +83,12 @@ def test_modules_that_python_finds_stay_where_they_are(
   assert sys.path == before
 
 
-def test_missing_damaged_and_unwritable_records_change_nothing(
-    make_folder, tmp_path, monkeypatch):
+def test_missing_damaged_and_unwritable_records_change_nothing(make_folder, tmp_path, monkeypatch):
   folder = make_folder("one")
   before = [*sys.path]
   user_modules.make_importable(_CONFIG, {})
   code = _record(folder, monkeypatch)
-  record, = tmp_path.glob("state/batched-ppo/modules/*")
+  (record,) = tmp_path.glob("state/batched-ppo/modules/*")
   assert json.loads(record.read_text())["folder"] == str(folder)
   record.write_text("{")
   user_modules.make_importable(_CONFIG, code)
@@ -98,8 +99,7 @@ def test_missing_damaged_and_unwritable_records_change_nothing(
   assert sys.path == before
 
 
-def test_new_runs_record_and_opened_runs_find_modules(
-    make_folder, tmp_path, monkeypatch):
+def test_new_runs_record_and_opened_runs_find_modules(make_folder, tmp_path, monkeypatch):
   folder = make_folder("one")
   with monkeypatch.context() as patch:
     patch.syspath_prepend(folder)

@@ -10,11 +10,12 @@ import pytest
 from agents import build, configs
 from agents import config as config_lib
 from agents.environments import backends
-from tests import command
+from tests.support import command
 
 _TEXT = (command.ROOT / "docs" / "extending.md").read_text()
-_FILES = dict(re.findall(r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", _TEXT,
-                         re.MULTILINE | re.DOTALL))
+_FILES = dict(
+  re.findall(r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", _TEXT, re.MULTILINE | re.DOTALL)
+)
 _COMMANDS = re.findall(r"^python train\.py (.*)$", _TEXT, re.MULTILINE)
 # Minimum increase of the mean return during training, by config.
 _MIN_IMPROVEMENT = {"cartpole": 80, "default": 4, "mine.py": 80}
@@ -32,7 +33,7 @@ def _train(folder: pathlib.Path, *args: str) -> list[dict]:
   """Runs `train.py`, and returns the rows of `metrics.jsonl`."""
   done = command.run("train.py", *args, cwd=folder)
   assert done.returncode == 0, done.stdout
-  metrics, = folder.glob("logdir/*/metrics.jsonl")
+  (metrics,) = folder.glob("logdir/*/metrics.jsonl")
   return [json.loads(row) for row in metrics.read_text().splitlines()]
 
 
@@ -43,13 +44,13 @@ def test_page_has_a_file_and_a_command_for_each_example():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "args", _COMMANDS, ids=["algorithm", "network", "backend", "config"])
+@pytest.mark.parametrize("args", _COMMANDS, ids=["algorithm", "network", "backend", "config"])
 def test_training_an_example_raises_its_return(args, folder):
   args = shlex.split(args)
   rows = _train(folder, *args, "--logdir", "logdir", "--device", "cpu")
-  first = next(row["return_mean"] for row in rows
-               if row["phase"] == "train" and row["return_mean"] is not None)
+  first = next(
+    row["return_mean"] for row in rows if row["phase"] == "train" and row["return_mean"] is not None
+  )
   *_, last = (row["return_mean"] for row in rows if row["phase"] == "eval")
   assert last > first + _MIN_IMPROVEMENT[args[1]], (first, last)
 
@@ -66,10 +67,15 @@ def test_run_resumes_without_the_file_of_its_config(folder):
 @pytest.mark.slow
 def test_checkpoints_contain_the_complete_state(folder):
   done = command.run_agents(
-      "check", "mine.py", "--set", "network.recurrent=gru", "--set",
-      "network.frame_stack=2", cwd=folder)
-  assert "ok      trains, saves, loads and continues" in done.stdout, (
-      done.stdout)
+    "check",
+    "mine.py",
+    "--set",
+    "network.recurrent=gru",
+    "--set",
+    "network.frame_stack=2",
+    cwd=folder,
+  )
+  assert "ok      trains, saves, loads and continues" in done.stdout, done.stdout
 
 
 _INVALID_CLASSES = """
@@ -82,22 +88,33 @@ class Layers(keras.Model):
 """
 
 
-@pytest.mark.parametrize("changes, message", [
-    ({"algorithm.type": "nowhere:A2C"},
-     "algorithm.type=nowhere:A2C: No module named 'nowhere'. Python looks"),
+@pytest.mark.parametrize(
+  "changes, message",
+  [
+    (
+      {"algorithm.type": "nowhere:A2C"},
+      "algorithm.type=nowhere:A2C: No module named 'nowhere'. Python looks",
+    ),
     ({"algorithm.type": "a2c:A2D"}, "of this name. Did you mean 'A2C'?"),
     ({"algorithm.type": "os:getcwd"}, "the module has no class of this name"),
     ({"algorithm.type": "wrong:Act"}, "lacks the method.s. initial_state, noi"),
-    ({"algorithm.type": "a2c:A2C", "algorithm.kwargs": {"roh": 1}},
-     "algorithm.type=a2c:A2C: its constructor takes no argument 'roh'. Did you "
-     "mean 'rho'?"),
+    (
+      {"algorithm.type": "a2c:A2C", "algorithm.kwargs": {"roh": 1}},
+      "algorithm.type=a2c:A2C: its constructor takes no argument 'roh'. Did you mean 'rho'?",
+    ),
     ({"network.hidden": "wrong:Nothing"}, "must be derived from keras.*Model"),
     ({"network.hidden": "wrong:Layers"}, "takes no argument 'seed'"),
-    ({"network.hidden": "residual:Residual", "network.hidden_kwargs": {
-        "unit": 3}}, "takes no argument 'unit'. Did you mean 'units'?"),
-    ({"env.backend": "points:Point"},
-     "env.backend=points:Point: it must be derived from agents.*Backend"),
-    ({"env.backend": "subprocess:Popen"}, "it must be derived from")])
+    (
+      {"network.hidden": "residual:Residual", "network.hidden_kwargs": {"unit": 3}},
+      "takes no argument 'unit'. Did you mean 'units'?",
+    ),
+    (
+      {"env.backend": "points:Point"},
+      "env.backend=points:Point: it must be derived from agents.*Backend",
+    ),
+    ({"env.backend": "subprocess:Popen"}, "it must be derived from"),
+  ],
+)
 def test_invalid_class_is_a_config_error(changes, message, folder, monkeypatch):
   (folder / "wrong.py").write_text(_INVALID_CLASSES)
   monkeypatch.syspath_prepend(folder)
@@ -107,8 +124,7 @@ def test_invalid_class_is_a_config_error(changes, message, folder, monkeypatch):
     check(config)
 
 
-def test_backend_without_time_limits_rejects_max_length(
-    folder, monkeypatch):
+def test_backend_without_time_limits_rejects_max_length(folder, monkeypatch):
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override({"env.backend": "points:Points"})
   assert any("does not stagger" in note for note in backends.check(config))
@@ -122,8 +138,15 @@ def test_backend_without_time_limits_rejects_max_length(
 @pytest.mark.slow
 def test_invalid_class_is_reported_before_a_run_folder_exists(folder):
   done = command.run(
-      "train.py", "--config", "cartpole", "--logdir", "logdir", "--set",
-      "algorithm.type=a2c:A2D", cwd=folder)
+    "train.py",
+    "--config",
+    "cartpole",
+    "--logdir",
+    "logdir",
+    "--set",
+    "algorithm.type=a2c:A2D",
+    cwd=folder,
+  )
   assert done.returncode == 2 and "algorithm.type=a2c:A2D" in done.stdout
   assert not (folder / "logdir").exists()
 

@@ -14,8 +14,8 @@ import urllib.request
 
 import pytest
 
-from tests import command
-from tests.behaviour.project import shell_commands
+from tests.behaviour.docs import shell_commands
+from tests.support import command
 from tests.videos import gl_support
 
 pytestmark = pytest.mark.slow
@@ -24,12 +24,14 @@ _BENCHMARK = "python -m benchmarks.throughput"
 # Replacements in commands that save time: less training, shorter episodes, and
 # smaller videos.
 _SHORTER = {
-    "--config cheetah --logdir":
-        "--config cheetah --steps 4e5 --set env.max_length=200 --logdir",
-    "--steps 1.2e6": "--steps 4.2e5", "--steps 1e5 ": "--steps 1e4 ",
-    "--steps 6e4": "--steps 1e4", "--num_episodes 1": "--num_episodes 1 "
-    "--size 96", "--episode -1": "--episode -1 --size 96",
-    "--size 160": "--size 64"}
+  "--config cheetah --logdir": "--config cheetah --steps 4e5 --set env.max_length=200 --logdir",
+  "--steps 1.2e6": "--steps 4.2e5",
+  "--steps 1e5 ": "--steps 1e4 ",
+  "--steps 6e4": "--steps 1e4",
+  "--num_episodes 1": "--num_episodes 1 --size 96",
+  "--episode -1": "--episode -1 --size 96",
+  "--size 160": "--size 64",
+}
 
 
 def _shorten(line: str) -> str:
@@ -38,13 +40,16 @@ def _shorten(line: str) -> str:
   return line
 
 
-def _check_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path,
-                       folder: pathlib.Path):
+def _check_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path, folder: pathlib.Path):
   """Starts TensorBoard, checks that it serves a run, and ends TensorBoard."""
   process = subprocess.Popen(
-      ["bash", "-c", f"exec {line} --port 0"], cwd=cwd,
-      env=shell_commands.variables(home, folder), stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT, text=True)
+    ["bash", "-c", f"exec {line} --port 0"],
+    cwd=cwd,
+    env=shell_commands.variables(home, folder),
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
   try:
     assert process.stdout
     for text in process.stdout:
@@ -60,8 +65,12 @@ def _check_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path,
         with urllib.request.urlopen(url, timeout=60) as answer:
           pages.append(answer.read().decode())
       runs, layout, texts = pages
-      if ("train" in runs and "eval" in runs and "Learning progress" in layout
-          and "about/config" in texts):
+      if (
+        "train" in runs
+        and "eval" in runs
+        and "Learning progress" in layout
+        and "about/config" in texts
+      ):
         return
       assert time.monotonic() < deadline, pages
       time.sleep(1)
@@ -91,13 +100,12 @@ def test_commands_of_the_readme(tmp_path):
         assert "Finished 401,408 steps" in output
     num_commands += 1
   assert num_commands >= 9
-  run, = (home / "logdir").glob("*-cheetah")
+  (run,) = (home / "logdir").glob("*-cheetah")
   names = {path.name for path in (run / "videos").glob("*.mp4")}
   assert {"step-401408-episode-0.mp4", "timeline-episode-0.mp4"} < names
-  returns = {row["step"]: row["return_mean"] for row in command.rows(run)
-             if row["phase"] == "eval"}
+  returns = {row["step"]: row["return_mean"] for row in command.rows(run) if row["phase"] == "eval"}
   assert returns[401_408] >= 300
   assert max(returns) >= 420_000
   assert not subprocess.run(
-      ["git", "status", "--short"], cwd=checkout, capture_output=True,
-      text=True, check=True).stdout
+    ["git", "status", "--short"], cwd=checkout, capture_output=True, text=True, check=True
+  ).stdout

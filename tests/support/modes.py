@@ -17,13 +17,14 @@ def _compiled(function):
 # Parametrizes the argument `prepare` of a test. The test calls
 # `prepare(function)` instead of `function`.
 eager_and_compiled = pytest.mark.parametrize(
-    "prepare", [_eager, _compiled], ids=["eager", "compiled"])
+  "prepare", [_eager, _compiled], ids=["eager", "compiled"]
+)
 
 
 # Like `eager_and_compiled`, for functions that take seconds to compile.
-compiled_slowly = pytest.mark.parametrize("prepare", [
-    _eager, pytest.param(_compiled, marks=pytest.mark.slow)],
-    ids=["eager", "compiled"])
+compiled_slowly = pytest.mark.parametrize(
+  "prepare", [_eager, pytest.param(_compiled, marks=pytest.mark.slow)], ids=["eager", "compiled"]
+)
 
 
 @contextlib.contextmanager

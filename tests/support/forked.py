@@ -14,9 +14,14 @@ import sys
 import threading
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([
-    "agents.commands.train", "agents.distributed.cluster_run",
-    "agents.training.loop", "agents.build"])
+_CONTEXT.set_forkserver_preload(
+  [
+    "agents.commands.train",
+    "agents.distributed.cluster_run",
+    "agents.training.loop",
+    "agents.build",
+  ]
+)
 
 
 class Process:
@@ -29,11 +34,13 @@ class Process:
     variables: Environment variables, added to the variables of this process.
   """
 
-  def __init__(self, program: pathlib.Path | str, args: list[str],
-               cwd: pathlib.Path, variables: dict[str, str]):
+  def __init__(
+    self, program: pathlib.Path | str, args: list[str], cwd: pathlib.Path, variables: dict[str, str]
+  ):
     reader, writer = _CONTEXT.Pipe(duplex=False)
-    self._process = _CONTEXT.Process(target=_run, args=(
-        writer, str(program), args, str(cwd), {**os.environ, **variables}))
+    self._process = _CONTEXT.Process(
+      target=_run, args=(writer, str(program), args, str(cwd), {**os.environ, **variables})
+    )
     self._process.start()
     writer.close()
     self.stdout = os.fdopen(os.dup(reader.fileno()), errors="replace")
@@ -86,8 +93,7 @@ class Process:
       self._output = self.stdout.read()
 
 
-def _run(output, program: str, args: list[str], cwd: str,
-         variables: dict[str, str]):
+def _run(output, program: str, args: list[str], cwd: str, variables: dict[str, str]):
   """Runs a program in a forked process as in a new Python process."""
   for descriptor in (1, 2):
     os.dup2(output.fileno(), descriptor)

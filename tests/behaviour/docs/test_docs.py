@@ -16,8 +16,11 @@ _ROOT = pathlib.Path(__file__).parents[3]
 _TEXT = (_ROOT / "docs" / "algorithm.md").read_text()
 # Link text, link target, included file and section of each code block.
 _INCLUDES = re.findall(
-    r"^\[`([\w/]+\.py)`\]\(\.\./([\w/]+\.py)\):\n\n"
-    r'```python\n--8<-- "([\w/]+\.py):(\w+)"\n```$', _TEXT, re.MULTILINE)
+  r"^\[`([\w/]+\.py)`\]\(\.\./([\w/]+\.py)\):\n\n"
+  r'```python\n--8<-- "([\w/]+\.py):(\w+)"\n```$',
+  _TEXT,
+  re.MULTILINE,
+)
 
 
 def test_every_code_block_is_an_include_below_a_link_to_its_file():
@@ -27,8 +30,10 @@ def test_every_code_block_is_an_include_below_a_link_to_its_file():
 
 
 @pytest.mark.parametrize(
-    "path, section", [include[2:] for include in _INCLUDES],
-    ids=[":".join(include[2:]) for include in _INCLUDES])
+  "path, section",
+  [include[2:] for include in _INCLUDES],
+  ids=[":".join(include[2:]) for include in _INCLUDES],
+)
 def test_included_section_contains_code(path, section):
   lines = [line.strip() for line in (_ROOT / path).read_text().splitlines()]
   markers = [f"# --8<-- [{end}:{section}]" for end in ("start", "end")]
@@ -39,15 +44,18 @@ def test_included_section_contains_code(path, section):
 
 def test_pages_include_every_section_of_the_sources():
   included = {
-      include for page in (_ROOT / "docs").glob("**/*.md")
-      for include in re.findall(
-          r'^\s*--8<-- "([\w/]+\.py):([\w-]+)"$', page.read_text(),
-          re.MULTILINE)}
+    include
+    for page in (_ROOT / "docs").glob("**/*.md")
+    for include in re.findall(
+      r'^\s*--8<-- "([\w/]+\.py):([\w-]+)"$', page.read_text(), re.MULTILINE
+    )
+  }
   sections = {
-      (str(path.relative_to(_ROOT)), name)
-      for folder in ("agents", "configs", "benchmarks")
-      for path in (_ROOT / folder).glob("**/*.py")
-      for name in re.findall(r"--8<-- \[\w+:([\w-]+)\]", path.read_text())}
+    (str(path.relative_to(_ROOT)), name)
+    for folder in ("agents", "configs", "benchmarks")
+    for path in (_ROOT / folder).glob("**/*.py")
+    for name in re.findall(r"--8<-- \[\w+:([\w-]+)\]", path.read_text())
+  }
   assert included == sections
 
 
@@ -74,8 +82,7 @@ def _rows(section: str) -> dict[str, list[str]]:
 def test_table_states_defaults_source_and_reason_of_every_option(section):
   rows = _rows(section)
   defaults = getattr(config_lib.Config(), section)
-  paper = getattr(presets.apply(
-      "paper", configs.load("walker")[1]), section)
+  paper = getattr(presets.apply("paper", configs.load("walker")[1]), section)
   assert list(rows) == [field.name for field in dataclasses.fields(defaults)]
   for name, (default, paper_value, source, reason) in rows.items():
     assert _parse(default) == getattr(defaults, name), name

@@ -7,7 +7,7 @@ import re
 import pytest
 from tensorboard.backend.event_processing import event_accumulator
 
-from tests import command
+from tests.support import command
 from tests.videos import gl_support
 
 _PAGE = (pathlib.Path(__file__).parents[3] / "docs/metrics.md").read_text()
@@ -28,8 +28,9 @@ def _documented_tags() -> set[str]:
 def _documented_fields() -> set[str]:
   """Returns the fields in the table of docs/metrics.md."""
   table = _PAGE.split("| field | phase | meaning |")[1].split("\n\n")[0]
-  return {name for line in table.splitlines()[2:]
-          for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+  return {
+    name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])
+  }
 
 
 def _written_tags(*folders) -> set[str]:
@@ -51,18 +52,27 @@ def test_fields_of_every_run_are_documented(finished):
 def test_tags_of_every_run_are_documented(finished, finished_paper):
   written = _written_tags(finished[0], finished_paper[0])
   # TensorBoard stores the content of two of its pages under these tags.
-  written -= {tag for tag in written if tag.startswith("_hparams_")
-            or tag == "custom_scalars__config__"}
-  assert _documented_tags() == written | {
-      "films/training", "health/warnings", "reward_parts/..."}
+  written -= {
+    tag for tag in written if tag.startswith("_hparams_") or tag == "custom_scalars__config__"
+  }
+  assert _documented_tags() == written | {"films/training", "health/warnings", "reward_parts/..."}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not gl_support.egl_works(), reason="There is no EGL.")
 def test_documented_tags_of_videos_and_rewards_are_written(tmp_path):
   done = command.run(
-      "train.py", "--config", "reacher", "--steps", "10000", "--video_every",
-      "4000", "--logdir", tmp_path / "logdir", cwd=tmp_path)
+    "train.py",
+    "--config",
+    "reacher",
+    "--steps",
+    "10000",
+    "--video_every",
+    "4000",
+    "--logdir",
+    tmp_path / "logdir",
+    cwd=tmp_path,
+  )
   assert done.returncode == 0, done.stdout
   folder = command.run_folder(tmp_path / "logdir")
   assert {"films/training", "reward_parts/..."} <= _written_tags(folder)

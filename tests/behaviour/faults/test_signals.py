@@ -9,11 +9,13 @@ import time
 import pytest
 
 from agents.training.run_folder import checkpoint
-from tests import command
+from tests.support import command
 
 pytestmark = [
-    pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(
-        sys.platform != "linux", reason="Reads the links of /proc.")]
+  pytest.mark.slow,
+  pytest.mark.faults,
+  pytest.mark.skipif(sys.platform != "linux", reason="Reads the links of /proc."),
+]
 
 _MAX_SECONDS = 10  # Limit in docs/reliability.md.
 _STEPS_PER_EPOCH = 200
@@ -106,8 +108,7 @@ def modules(tmp_path_factory):
 
 def _variables(modules, tmp_path, **variables):
   paths = os.pathsep.join((str(modules), str(command.ROOT)))
-  return {"PYTHONPATH": paths, "STARTED": str(tmp_path / "started"),
-          **variables}
+  return {"PYTHONPATH": paths, "STARTED": str(tmp_path / "started"), **variables}
 
 
 def _args(checkpoint_every=10_000):
@@ -115,8 +116,17 @@ def _args(checkpoint_every=10_000):
 
   By default, only the checkpoint of step 0 is due before the last epoch.
   """
-  return (*command.SMALL, "--steps", 600, "--set", "eval_every=600", "--set",
-          "report_every=600", "--set", f"checkpoint_every={checkpoint_every}")
+  return (
+    *command.SMALL,
+    "--steps",
+    600,
+    "--set",
+    "eval_every=600",
+    "--set",
+    "report_every=600",
+    "--set",
+    f"checkpoint_every={checkpoint_every}",
+  )
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +134,8 @@ def reference(tmp_path_factory):
   """Returns the folder of an uninterrupted run with a checkpoint per epoch."""
   logdir = tmp_path_factory.mktemp("uninterrupted")
   done = command.run(
-      "train.py", *_args(checkpoint_every=_STEPS_PER_EPOCH), "--logdir", logdir,
-      cwd=logdir)
+    "train.py", *_args(checkpoint_every=_STEPS_PER_EPOCH), "--logdir", logdir, cwd=logdir
+  )
   assert done.returncode == 0, done.stdout
   return command.run_folder(logdir)
 
@@ -145,8 +155,9 @@ def _signal(process, signum, logdir):
     process.wait(timeout=_MAX_SECONDS)
   except subprocess.TimeoutExpired:
     process.kill()
-    pytest.fail(f"The process did not end within {_MAX_SECONDS} seconds:\n"
-                f"{process.communicate()[0]}")
+    pytest.fail(
+      f"The process did not end within {_MAX_SECONDS} seconds:\n{process.communicate()[0]}"
+    )
   output, _ = process.communicate()
   assert process.returncode == 128 + signum, output
   folder = command.run_folder(logdir)
@@ -163,12 +174,10 @@ def _check_saved(tmp_path, reference, steps):
     reference: Run folder of the uninterrupted run.
     steps: Steps at which the newest checkpoint may have been saved.
   """
-  path = checkpoint.newest(
-      command.run_folder(tmp_path / "logdir") / "checkpoints")
+  path = checkpoint.newest(command.run_folder(tmp_path / "logdir") / "checkpoints")
   assert checkpoint.step_of(path) in steps
   arrays, metadata = checkpoint.load(path)
-  expected, expected_metadata = checkpoint.load(
-      reference / "checkpoints" / path.name)
+  expected, expected_metadata = checkpoint.load(reference / "checkpoints" / path.name)
   assert arrays.keys() == expected.keys()
   for name, array in arrays.items():
     assert array.tobytes() == expected[name].tobytes(), name
@@ -176,14 +185,12 @@ def _check_saved(tmp_path, reference, steps):
     assert metadata[name] == expected_metadata[name]
 
 
-@pytest.mark.parametrize("signum, delay", [
-    (signal.SIGINT, 0.0), (signal.SIGTERM, 1.0)])
-def test_signal_during_compilation_saves_the_run(
-    signum, delay, reference, modules, tmp_path):
+@pytest.mark.parametrize("signum, delay", [(signal.SIGINT, 0.0), (signal.SIGTERM, 1.0)])
+def test_signal_during_compilation_saves_the_run(signum, delay, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
   process = command.start_interpreter(
-      "train.py", *_args(), "--logdir", logdir, cwd=modules,
-      variables=_variables(modules, tmp_path))
+    "train.py", *_args(), "--logdir", logdir, cwd=modules, variables=_variables(modules, tmp_path)
+  )
   # The first checkpoint is written just before the first epoch.
   _wait_for(lambda: list(logdir.glob("*/checkpoints/*.npz")), process)
   time.sleep(delay)
@@ -191,15 +198,21 @@ def test_signal_during_compilation_saves_the_run(
   _check_saved(tmp_path, reference, (0, _STEPS_PER_EPOCH))
 
 
-@pytest.mark.parametrize("signum, seconds", [
-    (signal.SIGINT, 1.0), (signal.SIGTERM, 10_000.0)])
+@pytest.mark.parametrize("signum, seconds", [(signal.SIGINT, 1.0), (signal.SIGTERM, 10_000.0)])
 def test_signal_during_environment_steps_saves_the_previous_epoch(
-    signum, seconds, reference, modules, tmp_path):
+  signum, seconds, reference, modules, tmp_path
+):
   logdir = tmp_path / "logdir"
   process = command.start_interpreter(
-      "train.py", *_args(), "--set", "env.id=blocking:make", "--logdir", logdir,
-      cwd=modules, variables=_variables(
-          modules, tmp_path, SLEEP_AFTER="120", SECONDS_PER_STEP=str(seconds)))
+    "train.py",
+    *_args(),
+    "--set",
+    "env.id=blocking:make",
+    "--logdir",
+    logdir,
+    cwd=modules,
+    variables=_variables(modules, tmp_path, SLEEP_AFTER="120", SECONDS_PER_STEP=str(seconds)),
+  )
   _wait_for((tmp_path / "started").exists, process)  # In the third epoch.
   _signal(process, signum, logdir)
   _check_saved(tmp_path, reference, [2 * _STEPS_PER_EPOCH])
@@ -208,12 +221,19 @@ def test_signal_during_environment_steps_saves_the_previous_epoch(
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_signal_during_an_endless_update_saves_the_previous_epoch(
-    signum, reference, modules, tmp_path):
+  signum, reference, modules, tmp_path
+):
   logdir = tmp_path / "logdir"
   process = command.start_interpreter(
-      "train.py", *_args(), "--set", "algorithm.type=endless:Endless",
-      "--logdir", logdir, cwd=modules,
-      variables=_variables(modules, tmp_path, ENDLESS="1"))
+    "train.py",
+    *_args(),
+    "--set",
+    "algorithm.type=endless:Endless",
+    "--logdir",
+    logdir,
+    cwd=modules,
+    variables=_variables(modules, tmp_path, ENDLESS="1"),
+  )
   _wait_for((tmp_path / "started").exists, process)
   output = _signal(process, signum, logdir)
   assert "The epoch took too long and was given up." in output
@@ -223,25 +243,40 @@ def test_signal_during_an_endless_update_saves_the_previous_epoch(
   if signum == signal.SIGINT:
     return
   done = subprocess.run(
-      [sys.executable, command.ROOT / "train.py", "--resume", logdir],
-      cwd=modules, env={**os.environ, **_variables(modules, tmp_path)},
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    [sys.executable, command.ROOT / "train.py", "--resume", logdir],
+    cwd=modules,
+    env={**os.environ, **_variables(modules, tmp_path)},
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
   assert done.returncode == 0, done.stdout
   assert command.rows(command.run_folder(logdir)) == command.rows(reference)
   _check_saved(tmp_path, reference, [3 * _STEPS_PER_EPOCH])
 
 
-@pytest.mark.parametrize("signum, seconds, saved_step", [
-    (signal.SIGINT, 2.0, 400), (signal.SIGTERM, 10_000.0, 0)])
+@pytest.mark.parametrize(
+  "signum, seconds, saved_step", [(signal.SIGINT, 2.0, 400), (signal.SIGTERM, 10_000.0, 0)]
+)
 def test_signal_during_a_write_leaves_a_complete_checkpoint(
-    signum, seconds, saved_step, reference, modules, tmp_path):
+  signum, seconds, saved_step, reference, modules, tmp_path
+):
   logdir = tmp_path / "logdir"
   process = subprocess.Popen(
-      [sys.executable, modules / "blocking.py", command.ROOT / "train.py",
-       *map(str, _args(checkpoint_every=400)), "--logdir", logdir],
-      cwd=modules, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-      env={**os.environ, **_variables(
-          modules, tmp_path, SECONDS_PER_WRITE=str(seconds))})
+    [
+      sys.executable,
+      modules / "blocking.py",
+      command.ROOT / "train.py",
+      *map(str, _args(checkpoint_every=400)),
+      "--logdir",
+      logdir,
+    ],
+    cwd=modules,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    env={**os.environ, **_variables(modules, tmp_path, SECONDS_PER_WRITE=str(seconds))},
+  )
   _wait_for((tmp_path / "started").exists, process)
   output = _signal(process, signum, logdir)
   assert ("It took too long to stop." in output) == (saved_step == 0)

@@ -10,12 +10,14 @@ import sys
 import pytest
 
 from agents.training.run_folder import checkpoint
-from tests import command
 from tests.behaviour import conftest
+from tests.support import command
 
 pytestmark = [
-    pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(
-        sys.platform != "linux", reason="Needs /proc.")]
+  pytest.mark.slow,
+  pytest.mark.faults,
+  pytest.mark.skipif(sys.platform != "linux", reason="Needs /proc."),
+]
 
 
 @pytest.fixture(scope="module")
@@ -25,30 +27,28 @@ def killed(tmp_path_factory):
   Checks that a second process cannot train the run at the same time.
   """
   logdir = tmp_path_factory.mktemp("killed")
-  process = command.start(
-      "train.py", *conftest.RUN, "--logdir", logdir, cwd=logdir)
+  process = command.start("train.py", *conftest.RUN, "--logdir", logdir, cwd=logdir)
   second_process = []
+
   def has_three_checkpoints():
     if len(list(logdir.glob("*/checkpoints/*.npz"))) < 3:
       return False
     # Stops the run, which could otherwise finish before the second process.
     process.send_signal(signal.SIGSTOP)
-    second_process.append(command.run(
-        "train.py", "--resume", logdir, cwd=logdir))
+    second_process.append(command.run("train.py", "--resume", logdir, cwd=logdir))
     process.send_signal(signal.SIGCONT)
     return True
-  code, _ = command.interrupt(
-      process, signal.SIGKILL, has_three_checkpoints)
+
+  code, _ = command.interrupt(process, signal.SIGKILL, has_three_checkpoints)
   assert code == -signal.SIGKILL
-  refused, = second_process
+  (refused,) = second_process
   assert refused.returncode == 2
-  assert "is being trained by another process" in refused.stdout
+  assert "is being trained by another process" in refused.stdout.replace("\n", " ")
   return command.run_folder(logdir)
 
 
 @pytest.mark.parametrize("damage", [False, True])
-def test_killed_moved_and_resumed_run_equals_uninterrupted_run(
-    damage, killed, reference, tmp_path):
+def test_killed_moved_and_resumed_run_equals_uninterrupted_run(damage, killed, reference, tmp_path):
   folder = tmp_path / "elsewhere"
   shutil.copytree(killed, folder)
   newest = checkpoint.newest(folder / "checkpoints")
@@ -63,22 +63,33 @@ def test_killed_moved_and_resumed_run_equals_uninterrupted_run(
   command.assert_same_checkpoints(folder, reference)
 
 
-def test_run_survives_failed_environments_and_replay_repeats_a_failure(
-    tmp_path):
+def test_run_survives_failed_environments_and_replay_repeats_a_failure(tmp_path):
   done = command.run(
-      "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
-      "--set", "env.id=tests.environments.faulty_envs:Breaks", "--set",
-      "max_env_restarts=100000", "--set", "num_workers=2", cwd=command.ROOT)
+    "train.py",
+    "--config",
+    "debug",
+    "--logdir",
+    tmp_path / "logdir",
+    "--set",
+    "env.id=tests.environments.faulty_envs:Breaks",
+    "--set",
+    "max_env_restarts=100000",
+    "--set",
+    "num_workers=2",
+    cwd=command.ROOT,
+  )
   assert done.returncode == 0, done.stdout
   folder = command.run_folder(tmp_path / "logdir")
   last = [row for row in command.rows(folder) if row["phase"] == "train"][-1]
-  reported = re.findall(
-      r"restart: Environment .*ValueError: broken", done.stdout)
-  assert 3 < last["restarts"] <= len(reported) == len(os.listdir(
-      folder / "crashes"))
+  output = done.stdout.replace("\n", " ")  # Long lines are wrapped.
+  reported = re.findall(r"restart: Environment .*?ValueError: broken", output)
+  assert 3 < last["restarts"] <= len(reported) == len(os.listdir(folder / "crashes"))
   crash = folder / "crashes" / sorted(os.listdir(folder / "crashes"))[0]
   replayed = subprocess.run(
-      [sys.executable, "-m", "agents", "replay", str(crash)],
-      cwd=command.ROOT, capture_output=True, text=True)
+    [sys.executable, "-m", "agents", "replay", str(crash)],
+    cwd=command.ROOT,
+    capture_output=True,
+    text=True,
+  )
   assert replayed.returncode == 1
   assert replayed.stderr.endswith("ValueError: broken\n")

@@ -9,7 +9,7 @@ import urllib.parse
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 pytestmark = pytest.mark.slow
 
@@ -27,8 +27,7 @@ class _Page(html.parser.HTMLParser):
   def handle_starttag(self, tag, attrs):
     attributes = dict(attrs)
     self.ids.add(attributes.get("id"))
-    self.links += [attributes[name] for name in ("href", "src")
-                   if attributes.get(name)]
+    self.links += [attributes[name] for name in ("href", "src") if attributes.get(name)]
     self.num_equations += tag == "math"
 
 
@@ -38,9 +37,12 @@ def site(tmp_path_factory):
   pytest.importorskip("mkdocs")
   folder = tmp_path_factory.mktemp("site")
   done = subprocess.run(
-      [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir",
-       folder], cwd=command.ROOT, capture_output=True, text=True,
-      env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+    cwd=command.ROOT,
+    capture_output=True,
+    text=True,
+    env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+  )
   assert done.returncode == 0, done.stderr
   assert "WARNING" not in done.stderr
   return {path: _Page(path) for path in folder.rglob("*.html")}
@@ -50,8 +52,11 @@ def test_site_has_a_page_for_each_file_and_module(site):
   root = next(path for path in site if path.name == "404.html").parent
   names = {str(path.parent.relative_to(root)) for path in site}
   docs = command.ROOT / "docs"
-  pages = {str(path.relative_to(docs).with_suffix(""))
-           for path in docs.rglob("*.md") if path.stem != "index"}
+  pages = {
+    str(path.relative_to(docs).with_suffix(""))
+    for path in docs.rglob("*.md")
+    if path.stem != "index"
+  }
   missing = {name for name in pages if not name.startswith("results/")} - names
   assert not missing
   assert "api/agents.algorithms.ppo" in names
@@ -63,15 +68,13 @@ def test_links_inside_the_site_have_targets(site):
       url = urllib.parse.urlparse(link)
       if url.scheme or url.netloc:
         continue
-      target = path.parent / urllib.parse.unquote(url.path) if url.path else (
-          path)
+      target = path.parent / urllib.parse.unquote(url.path) if url.path else (path)
       target = pathlib.Path(os.path.normpath(target))
       if target.is_dir():
         target /= "index.html"
       assert target.exists(), (path, link)
       if url.fragment and target in site:
-        assert urllib.parse.unquote(url.fragment) in site[target].ids, (
-            path, link)
+        assert urllib.parse.unquote(url.fragment) in site[target].ids, (path, link)
 
 
 def test_pages_load_nothing_from_other_servers(site):
@@ -82,7 +85,6 @@ def test_pages_load_nothing_from_other_servers(site):
 
 
 def test_equations_are_mathml(site):
-  page, = (page for path, page in site.items()
-           if path.parent.name == "algorithm")
+  (page,) = (page for path, page in site.items() if path.parent.name == "algorithm")
   assert page.num_equations > 50
   assert not any("arithmatex" in path.read_text() for path in site)

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from tests import command
-from tests.behaviour.project import shell_commands
+from tests.behaviour.docs import shell_commands
+from tests.support import command
 
 pytestmark = pytest.mark.slow
 
@@ -14,11 +14,13 @@ pytestmark = pytest.mark.slow
 def test_commands_of_the_tutorial(tmp_path):
   text = (command.ROOT / "docs" / "tutorial.md").read_text()
   for name, code in re.findall(
-      r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", text,
-      re.MULTILINE | re.DOTALL):
+    r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+  ):
     (tmp_path / name).write_text(code)
-  outputs = [shell_commands.run(line, tmp_path, tmp_path)
-             for line in shell_commands.commands("docs/tutorial.md")]
+  outputs = [
+    shell_commands.run(line, tmp_path, tmp_path)
+    for line in shell_commands.commands("docs/tutorial.md")
+  ]
   assert "Ready for training." in outputs[0]
   assert "Finished 100,352 steps" in outputs[1]
   final_return = float(re.search(r"Return (\S+) at the end", outputs[1])[1])
@@ -30,6 +32,5 @@ def test_commands_of_the_tutorial(tmp_path):
 
 def test_environment_of_the_tutorial_has_at_most_32_lines():
   text = (command.ROOT / "docs" / "tutorial.md").read_text()
-  code = re.search(r"`balloon.py`:\n\n```python\n(.*?)^```$", text,
-                   re.MULTILINE | re.DOTALL)[1]
+  code = re.search(r"`balloon.py`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
   assert len([line for line in code.splitlines() if line.strip()]) <= 32

@@ -30,13 +30,18 @@ _CLEAR_ERRORS = config_lib.ConfigError, errors.RunError
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
   """Returns the folder of a finished run with a recorded failure."""
-  loop, folder = test_loop.make(tmp_path_factory.mktemp("logdir"), {
-      "steps": 40, "checkpoint_every": 20})
+  loop, folder = test_loop.make(
+    tmp_path_factory.mktemp("logdir"), {"steps": 40, "checkpoint_every": 20}
+  )
   loop.start()
   loop.run()
-  crash_folder.save(folder, 20, failure_budget.Failure(
-      "Worker 0 died",
-      (failure_budget.FailedEpisode(0, 1, np.zeros((3, 1))),)))
+  crash_folder.save(
+    folder,
+    20,
+    failure_budget.Failure(
+      "Worker 0 died", (failure_budget.FailedEpisode(0, 1, np.zeros((3, 1))),)
+    ),
+  )
   return folder.path
 
 
@@ -54,8 +59,7 @@ def _load_all(path):
 
 
 def _files(path):
-  return sorted(file for file in path.rglob("*") if file.is_file()
-                and "events" not in file.name)
+  return sorted(file for file in path.rglob("*") if file.is_file() and "events" not in file.name)
 
 
 class _CreatesFolder:
@@ -73,12 +77,16 @@ def _mutate(data, rng):
   position = rng.randrange(len(data) + 1)
   length = rng.choice([1, 1, 4, 100, len(data)])
   noise = bytes(rng.randrange(256) for _ in range(min(length, 1000)))
-  return rng.choice([
+  return rng.choice(
+    [
       lambda: data[:position],
       lambda: data[:position] + noise + data[position:],
-      lambda: data[:position] + noise + data[position + len(noise):],
-      lambda: data[:position] + data[position + length:],
-      lambda: b"", lambda: noise])()
+      lambda: data[:position] + noise + data[position + len(noise) :],
+      lambda: data[:position] + data[position + length :],
+      lambda: b"",
+      lambda: noise,
+    ]
+  )()
 
 
 def _malicious_contents(file, proof):
@@ -94,8 +102,7 @@ def _malicious_contents(file, proof):
     yield f"!!{tag} ['{proof}']".encode()
     yield f"env: {{id: x, kwargs: {{a: !!{tag} ['{proof}']}}}}".encode()
   # Each alias refers to nine others, so the text describes 9^11 elements.
-  levels = [f"x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]"
-            for level in range(1, 12)]
+  levels = [f"x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]" for level in range(1, 12)]
   nested = "\n  ".join(["x0: &x0 [ha]", *levels])
   yield f"env:\n id: x\n kwargs:\n  {nested}".encode()
   yield b"env: {kwargs: &a {b: *a}}"
@@ -158,14 +165,20 @@ def test_malicious_contents_execute_no_code(finished, tmp_path):
 def _replace(arrays, name, rng):
   """Replaces an array by an array of a wrong shape, value or type."""
   array = arrays[name]
-  arrays[name] = rng.choice([
-      lambda: np.zeros(0), lambda: np.zeros((2, 3, 4)), lambda: np.array("x"),
-      lambda: array[None], lambda: np.array(-1), lambda: array.astype(str)])()
+  arrays[name] = rng.choice(
+    [
+      lambda: np.zeros(0),
+      lambda: np.zeros((2, 3, 4)),
+      lambda: np.array("x"),
+      lambda: array[None],
+      lambda: np.array(-1),
+      lambda: array.astype(str),
+    ]
+  )()
 
 
 @_seeds
-def test_checkpoints_with_unexpected_contents_cause_clear_errors(
-    seed, finished, tmp_path):
+def test_checkpoints_with_unexpected_contents_cause_clear_errors(seed, finished, tmp_path):
   copy = tmp_path / "copy"
   shutil.copytree(finished, copy)
   folder = run_folder.RunFolder(copy)
@@ -174,6 +187,7 @@ def test_checkpoints_with_unexpected_contents_cause_clear_errors(
   rng = random.Random(seed)
   trainer = build.trainer(folder.config, None)
   num_errors = 0
+
   def resume(arrays, metadata):
     nonlocal num_errors
     checkpoint.save(folder.checkpoints, 1000, arrays, metadata)
@@ -182,6 +196,7 @@ def test_checkpoints_with_unexpected_contents_cause_clear_errors(
     except _CLEAR_ERRORS as error:
       num_errors += 1
       assert str(error)
+
   for name in arrays:
     changed = dict(arrays)
     _replace(changed, name, rng)
@@ -193,36 +208,46 @@ def test_checkpoints_with_unexpected_contents_cause_clear_errors(
   trainer.close()
 
 
-@pytest.mark.parametrize("env_id, kwargs", [
-    ("os:mkdir", {"path": "PROOF"}), ("os:system", {"command": "mkdir PROOF"}),
+@pytest.mark.parametrize(
+  "env_id, kwargs",
+  [
+    ("os:mkdir", {"path": "PROOF"}),
+    ("os:system", {"command": "mkdir PROOF"}),
     ("subprocess:Popen", {"args": ["mkdir", "PROOF"]}),
-    ("runpy:run_path", {"path_name": "evil.py"}), ("evil:Evil", {}),
-    ("evil:Evil-v0", {}), ("package.evil:Evil", {}), ("google.evil:Evil", {}),
-    ("robot.evil:Evil", {}), ("robot.package.evil:Evil-v0", {}),
+    ("runpy:run_path", {"path_name": "evil.py"}),
+    ("evil:Evil", {}),
+    ("evil:Evil-v0", {}),
+    ("package.evil:Evil", {}),
+    ("google.evil:Evil", {}),
+    ("robot.evil:Evil", {}),
+    ("robot.package.evil:Evil-v0", {}),
     ("gymnasium:make", {"id": "evil:Evil-v0"}),
-    ("benchmarks.common.faulty:Faulty", {
-        "env_id": "evil:Evil-v0", "path": "evil.py"})])
-def test_config_of_a_run_folder_executes_no_code(
-    env_id, kwargs, finished, tmp_path, monkeypatch):
+    ("benchmarks.common.faulty:Faulty", {"env_id": "evil:Evil-v0", "path": "evil.py"}),
+  ],
+)
+def test_config_of_a_run_folder_executes_no_code(env_id, kwargs, finished, tmp_path, monkeypatch):
   copy, proof = tmp_path / "robot", tmp_path / "proof"
   shutil.copytree(finished, copy)
   kwargs = json.loads(json.dumps(kwargs).replace("PROOF", str(proof)))
   config = config_lib.load((copy / "config.yaml").read_text(), "")
   config = config.override({"env.id": env_id, "env.kwargs": kwargs})
   (copy / "config.yaml").write_text(config_lib.dump(config))
-  crash, = (copy / "crashes").iterdir()
+  (crash,) = (copy / "crashes").iterdir()
   (crash / "config.yaml").write_text(config_lib.dump(config))
   for folder in (copy, crash, copy / "package", copy / "google"):
     folder.mkdir(exist_ok=True)
     (folder / "evil.py").write_text(f"import os\nos.mkdir('{proof}')\n")
   from agents.commands import replay, train, visualize
+
   for cwd in (copy, crash, crash.parent, tmp_path):
     monkeypatch.chdir(cwd)
     for main, *args in (
-        (train.main, "--resume", str(copy)),
-        (train.main, "--resume", os.path.relpath(copy)),
-        (visualize.main, "--logdir", str(copy)), (replay.main, str(crash)),
-        (replay.main, os.path.relpath(crash))):
+      (train.main, "--resume", str(copy)),
+      (train.main, "--resume", os.path.relpath(copy)),
+      (visualize.main, "--logdir", str(copy)),
+      (replay.main, str(crash)),
+      (replay.main, os.path.relpath(crash)),
+    ):
       monkeypatch.syspath_prepend(cwd)  # `python -m` also adds this folder.
       with pytest.raises(SystemExit) as caught:
         main(args)
@@ -233,7 +258,6 @@ def test_config_of_a_run_folder_executes_no_code(
 
 def test_dumped_configs_contain_no_yaml_aliases():
   shared = [1, 2]
-  config = config_lib.Config().override(
-      {"env.kwargs": {"a": shared, "b": shared}})
+  config = config_lib.Config().override({"env.kwargs": {"a": shared, "b": shared}})
   assert "*" not in config_lib.dump(config)
   assert yaml.safe_load(config_lib.dump(config))["env"]["kwargs"]["b"] == [1, 2]

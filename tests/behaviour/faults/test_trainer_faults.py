@@ -9,29 +9,41 @@ import numpy as np
 import pytest
 
 from agents.training.run_folder import checkpoint
-from tests import command
 from tests.behaviour import conftest
+from tests.support import command
 
 pytestmark = [
-    pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(
-        sys.platform != "linux", reason="Mounts file systems.")]
+  pytest.mark.slow,
+  pytest.mark.faults,
+  pytest.mark.skipif(sys.platform != "linux", reason="Mounts file systems."),
+]
 
 
-def test_diverged_run_falls_back_three_times_and_ends_with_exit_code_3(
-    tmp_path):
+def test_diverged_run_falls_back_three_times_and_ends_with_exit_code_3(tmp_path):
   done = command.run(
-      "train.py", *command.SMALL, "--steps", "2000", "--logdir", tmp_path,
-      "--set", "algorithm.learning_rate=1e30", "--set",
-      "algorithm.max_grad_norm=1e30", cwd=tmp_path)
+    "train.py",
+    *command.SMALL,
+    "--steps",
+    "2000",
+    "--logdir",
+    tmp_path,
+    "--set",
+    "algorithm.learning_rate=1e30",
+    "--set",
+    "algorithm.max_grad_norm=1e30",
+    cwd=tmp_path,
+  )
   assert done.returncode == 3, done.stdout
-  assert done.stdout.replace("\n", " ").count(
-      "Training continues from the checkpoint of step 0") == 3
+  assert (
+    done.stdout.replace("\n", " ").count("Training continues from the checkpoint of step 0") == 3
+  )
   assert "Non-finite variables: policy/" in done.stdout.replace("\n", " ")
   assert "Traceback" not in done.stdout
   folder = command.run_folder(tmp_path)
   arrays, _ = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
-  assert all(np.isfinite(array).all() for name, array in arrays.items()
-             if name.startswith("variable/"))
+  assert all(
+    np.isfinite(array).all() for name, array in arrays.items() if name.startswith("variable/")
+  )
 
 
 # Script that trains on a disk of 600 kB, and resumes after the disk has grown.
@@ -46,17 +58,18 @@ cp -r {disk}/* {out}/run
 """
 
 
-def test_run_resumed_after_a_full_disk_equals_an_uninterrupted_run(
-    reference, tmp_path):
+def test_run_resumed_after_a_full_disk_equals_an_uninterrupted_run(reference, tmp_path):
   disk = tmp_path / "disk"
   disk.mkdir()
   train = shlex.join([sys.executable, str(command.ROOT / "train.py")])
   script = _ON_SMALL_DISK.format(
-      disk=disk, out=tmp_path, train=train,
-      args=shlex.join(conftest.RUN))
+    disk=disk, out=tmp_path, train=train, args=shlex.join(conftest.RUN)
+  )
   done = subprocess.run(
-      ["unshare", *(["-r"] if os.getuid() else []), "-m", "sh", "-c", script],
-      capture_output=True, text=True)
+    ["unshare", *(["-r"] if os.getuid() else []), "-m", "sh", "-c", script],
+    capture_output=True,
+    text=True,
+  )
   if done.returncode == 99 or "unshare failed" in done.stderr:
     pytest.skip(f"This system cannot mount a tmpfs: {done.stderr}")
   output = (tmp_path / "full").read_text()

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from tests import command
+from tests.support import command
 
 # Folder of the current Python interpreter.
 PYTHON_FOLDER = pathlib.Path(sys.executable).parent
@@ -16,25 +16,35 @@ def commands(path: str) -> list[str]:
   """Returns the commands in all shell blocks of a file, without comments."""
   text = (command.ROOT / path).read_text()
   blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-  languages = set(re.findall(
-      r"^```(\w*)\n.*?^```$", text, re.MULTILINE | re.DOTALL))
+  languages = set(re.findall(r"^```(\w*)\n.*?^```$", text, re.MULTILINE | re.DOTALL))
   assert languages <= {"sh", "python", "text"}
   return [re.sub(r" +# .*", "", line) for line in "".join(blocks).splitlines()]
 
 
 def variables(home: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
   """Returns the variables of a shell that finds programs in `folder`."""
-  cache = os.environ.get(
-      "PIP_CACHE_DIR", str(pathlib.Path.home() / ".cache" / "pip"))
-  return {**os.environ, "HOME": str(home), "PIP_CACHE_DIR": cache,
-          "PIP_NO_COMPILE": "1", "PATH": f"{folder}:{os.environ['PATH']}"}
+  cache = os.environ.get("PIP_CACHE_DIR", str(pathlib.Path.home() / ".cache" / "pip"))
+  return {
+    **os.environ,
+    "HOME": str(home),
+    "PIP_CACHE_DIR": cache,
+    "PIP_NO_COMPILE": "1",
+    "PATH": f"{folder}:{os.environ['PATH']}",
+  }
 
 
-def run(line: str, home: pathlib.Path, cwd: pathlib.Path,
-        folder: pathlib.Path = PYTHON_FOLDER) -> str:
+def run(
+  line: str, home: pathlib.Path, cwd: pathlib.Path, folder: pathlib.Path = PYTHON_FOLDER
+) -> str:
   """Runs a command in bash, which finds programs in `folder`."""
   done = subprocess.run(
-      ["bash", "-c", line], cwd=cwd, env=variables(home, folder),
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1200)
+    ["bash", "-c", line],
+    cwd=cwd,
+    env=variables(home, folder),
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    timeout=1200,
+  )
   assert done.returncode == 0, f"{line}\n{done.stdout}"
   return done.stdout
