@@ -29,7 +29,7 @@ def test_policies_play_the_same_episodes_in_order(tmp_path):
   loop = loop_lib.Loop(build.trainer(_CONFIG, None), folder, bool)
   loop.start()
   loop.run()
-  paths = sorted(folder.checkpoints.glob("*.npz"))
+  paths = sorted(folder.checkpoints.glob("checkpoint-*.npz"))
   rollouts = rollout_policy.play(folder, paths, 4, 2, explore=False)
   seed = random.stream(_CONFIG.seed, "eval")
   seeds = [

@@ -105,7 +105,7 @@ def _wait_for_checkpoint(cwd, step=200):
   def saved():
     return [
       path
-      for path in cwd.glob("logdir/pendulum/trial-*/*/checkpoints/*.npz")
+      for path in cwd.glob("logdir/pendulum/trial-*/*/checkpoints/checkpoint-*.npz")
       if checkpoint.load(path)[1]["step"] >= step
     ]
 

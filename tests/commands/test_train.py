@@ -326,7 +326,7 @@ def test_interrupt_ends_a_run_whose_environment_hangs(fault, tmp_path):
   )
 
   def has_checkpoint():
-    return any((tmp_path / "logdir").glob("*/checkpoints/*.npz"))
+    return any((tmp_path / "logdir").glob("*/checkpoints/checkpoint-*.npz"))
 
   code, output = command.interrupt(process, signal.SIGINT, has_checkpoint)
   assert code == 130
@@ -528,7 +528,7 @@ def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
     while not process.stdout.readline().startswith("folder"):
       assert process.poll() is None
     # A run cannot resume before its first checkpoint.
-    while not any((tmp_path / "killed").glob("*/checkpoints/*.npz")):
+    while not any((tmp_path / "killed").glob("*/checkpoints/checkpoint-*.npz")):
       assert process.poll() is None
     time.sleep(rng.uniform(0, 0.4 * seconds))
     assert process.poll() is None, "Ended before it could be killed."

@@ -104,7 +104,7 @@ class _Cluster:
 
   def has_saved(self, num_checkpoints=1):
     """Returns whether machine 0 has saved at least this many checkpoints."""
-    return len(list(self.logdirs[0].glob("*/checkpoints/*.npz"))) >= (num_checkpoints)
+    return len(list(self.logdirs[0].glob("*/checkpoints/checkpoint-*.npz"))) >= (num_checkpoints)
 
   def wait_until(self, ready):
     deadline = time.monotonic() + 100

@@ -31,7 +31,7 @@ def killed(tmp_path_factory):
   second_process = []
 
   def has_three_checkpoints():
-    if len(list(logdir.glob("*/checkpoints/*.npz"))) < 3:
+    if len(list(logdir.glob("*/checkpoints/checkpoint-*.npz"))) < 3:
       return False
     # Stops the run, which could otherwise finish before the second process.
     process.send_signal(signal.SIGSTOP)

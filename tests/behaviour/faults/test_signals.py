@@ -192,7 +192,7 @@ def test_signal_during_compilation_saves_the_run(signum, delay, reference, modul
     "train.py", *_args(), "--logdir", logdir, cwd=modules, variables=_variables(modules, tmp_path)
   )
   # The first checkpoint is written just before the first epoch.
-  _wait_for(lambda: list(logdir.glob("*/checkpoints/*.npz")), process)
+  _wait_for(lambda: list(logdir.glob("*/checkpoints/checkpoint-*.npz")), process)
   time.sleep(delay)
   _signal(process, signum, logdir)
   _check_saved(tmp_path, reference, (0, _STEPS_PER_EPOCH))

@@ -119,7 +119,9 @@ def test_interrupted_run_resumes_and_is_evaluated_once(tmp_path, capsys):
   name = "pendulum-small-1000-seed3-2_at_once"
   # An interrupted run, and a run with other settings, which stays unchanged.
   process = command.start("train.py", *_JOB.args, "--logdir", logdir / name, cwd=tmp_path)
-  code, _ = command.interrupt(process, signal.SIGINT, lambda: any(logdir.glob("*/*/*/*.npz")))
+  code, _ = command.interrupt(
+    process, signal.SIGINT, lambda: any(logdir.glob("*/*/*/checkpoint-*.npz"))
+  )
   assert code != 0
   other = _JOB._replace(changes={**_JOB.changes, "num_envs": 2})
   folder = run_folder.create(str(logdir / name), "other", other.config)
