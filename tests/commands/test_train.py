@@ -335,20 +335,15 @@ def test_interrupt_ends_a_run_whose_environment_hangs(fault, tmp_path):
   assert "Stopped after 0 steps" in output or "was given up" in output
 
 
+def _train_with_fault(fault, logdir):
+  """Runs `train.py` with environments that have a fault in their first step."""
+  args = "--set", "env.id=tests.toy:Faulty", "--set", f"env.kwargs.fault={fault}"
+  return command.run("train.py", "--config", "debug", "--logdir", logdir, *args, cwd=command.ROOT)
+
+
 @pytest.mark.slow
 def test_environment_error_is_printed_with_its_own_traceback(tmp_path):
-  done = command.run(
-    "train.py",
-    "--config",
-    "debug",
-    "--logdir",
-    tmp_path,
-    "--set",
-    "env.id=tests.toy:Faulty",
-    "--set",
-    "env.kwargs.fault=raise",
-    cwd=command.ROOT,
-  )
+  done = _train_with_fault("raise", tmp_path)
   assert done.returncode == 1
   assert "Environment 0 ('Faulty', seed " in done.stdout
   assert "step 1 of its episode) failed in step()" in done.stdout
@@ -359,18 +354,7 @@ def test_environment_error_is_printed_with_its_own_traceback(tmp_path):
 
 @pytest.mark.slow
 def test_killed_worker_is_reported_with_its_signal(tmp_path):
-  done = command.run(
-    "train.py",
-    "--config",
-    "debug",
-    "--logdir",
-    tmp_path,
-    "--set",
-    "env.id=tests.toy:Faulty",
-    "--set",
-    "env.kwargs.fault=kill",
-    cwd=command.ROOT,
-  )
+  done = _train_with_fault("kill", tmp_path)
   assert done.returncode == 1
   assert "was killed by SIGKILL" in done.stdout
   assert "Traceback" not in done.stdout
