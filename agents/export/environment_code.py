@@ -51,15 +51,7 @@ def write(config: config_lib.Env) -> EnvironmentCode:
 
 def _wrappers(config: config_lib.Env, limit: int | None) -> Iterator[tuple[str, dict[str, Any]]]:
   """Yields names and arguments of the wrappers, the innermost first."""
-  for wrapper in config.wrappers:
-    for name, arguments in wrapper.items():
-      yield (
-        name,
-        {
-          key: tuple(value) if isinstance(value, list) else value
-          for key, value in arguments.items()
-        },
-      )
+  yield from make.named_wrappers(config)
   if config.action_repeat > 1:
     yield f"{_WRAPPERS}:ActionRepeat", {"num_repeats": config.action_repeat}
   if config.random_start:

@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -61,18 +61,11 @@ class MakeEnv:
       # The default camera does not follow robots, which then leave the picture.
       mujoco = sys.modules["mujoco"]
       renderer.camera_id = mujoco.mj_name2id(renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
-    for wrapper in config.wrappers:
-      for name, arguments in wrapper.items():
-        wrapper_class = class_loader.find_class(
-          "env.wrappers", name if ":" in name else f"gymnasium.wrappers:{name}", gymnasium.Wrapper
-        )
-        env = wrapper_class(
-          env,
-          **{  # YAML has no tuples, only lists.
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in arguments.items()
-          },
-        )
+    for name, arguments in named_wrappers(config):
+      wrapper_class = class_loader.find_class(
+        "env.wrappers", name if ":" in name else f"gymnasium.wrappers:{name}", gymnasium.Wrapper
+      )
+      env = wrapper_class(env, **arguments)
     if config.action_repeat > 1:
       env = wrappers.ActionRepeat(env, config.action_repeat)
     if config.random_start:
@@ -86,6 +79,24 @@ class MakeEnv:
     if self.short:
       env = wrappers.StaggeredTimeLimit(env, *self.short)
     return env
+
+
+def named_wrappers(config: config_lib.Env) -> Iterator[tuple[str, dict[str, Any]]]:
+  """Yields names and arguments of the wrappers in `env.wrappers`.
+
+  Args:
+    config: Section `env` of the config. YAML has no tuples, so lists among the
+      arguments become tuples.
+  """
+  for wrapper in config.wrappers:
+    for name, arguments in wrapper.items():
+      yield (
+        name,
+        {
+          key: tuple(value) if isinstance(value, list) else value
+          for key, value in arguments.items()
+        },
+      )
 
 
 def staggered(config: config_lib.Env, num_envs: int, seed: int) -> list[MakeEnv]:
