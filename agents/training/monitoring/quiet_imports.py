@@ -1,5 +1,23 @@
-"""Suppresses the log messages that TensorFlow prints when it is imported."""
+"""Context in which commands import TensorFlow."""
+
+import contextlib
+import gc
+from collections.abc import Iterator
 
 from agents.environments.data import tensorflow_log
 
-quiet_imports = tensorflow_log.hidden
+
+@contextlib.contextmanager
+def quiet_imports() -> Iterator[None]:
+  """Context manager that hides log messages and pauses garbage collection.
+
+  The imports create millions of objects that stay until the process ends. Each
+  collection would examine all of them, so later collections ignore them.
+  """
+  gc.disable()
+  try:
+    with tensorflow_log.hidden():
+      yield
+  finally:
+    gc.freeze()
+    gc.enable()
