@@ -11,7 +11,7 @@ from agents.environments.data import tensorflow_log
 def quiet_imports() -> Iterator[None]:
   """Context manager that hides log messages and pauses garbage collection.
 
-  The imports create millions of objects that stay until the process ends. Each
+  The imports create 450,000 objects, which stay until the process ends. Each
   collection would examine all of them, so later collections ignore them.
   """
   gc.disable()
