@@ -22,6 +22,7 @@ from agents.commands import parsing
 from agents.environments import backends
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
+from agents.training import compile_cache
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import progress, quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
@@ -171,20 +172,21 @@ def open_trainer(
     ConfigError: If the parts of the run do not fit each other.
   """
   workers = trainer = None
-  try:
-    # The worker processes start while this process imports TensorFlow.
-    workers = start_workers.start_workers(config, interrupts.give_up_fd)
-    with quiet_imports.quiet_imports():
-      from agents import build
+  with compile_cache.compile_cache():
+    try:
+      # The worker processes start while this process imports TensorFlow.
+      workers = start_workers.start_workers(config, interrupts.give_up_fd)
+      with quiet_imports.quiet_imports():
+        from agents import build
 
-      build.setup(config)
-    trainer = (make_trainer or build.trainer)(config, workers)
-    yield trainer
-  finally:
-    if workers:
-      workers.close()
-    if trainer:
-      trainer.close()
+        build.setup(config)
+      trainer = (make_trainer or build.trainer)(config, workers)
+      yield trainer
+    finally:
+      if workers:
+        workers.close()
+      if trainer:
+        trainer.close()
 
 
 class TrainingRun:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import command
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Hides GPUs from this process and from the processes that it starts.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
@@ -57,9 +57,10 @@ def nothing_left_running():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def separate_records(tmp_path_factory):
-  """Keeps records of user modules out of the user's home folder."""
+def separate_home(tmp_path_factory):
+  """Keeps records of user modules and caches out of the user's home folder."""
   os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+  os.environ["XDG_CACHE_HOME"] = str(_shared_folder(tmp_path_factory) / "cache")
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Hides the log messages that TensorFlow prints when it starts.
 
-The import of this module also limits later messages to errors, unless the user
-has set the environment variable. Worker processes inherit the variable.
+The import of this module also hides later messages, unless the user has set the
+environment variable. TensorFlow still raises its errors. Worker processes
+inherit the variable.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ _MESSAGE = re.compile(
   rb"\d{4}-\d\d-\d\d [\d:.]+: [IWE] |INFO: Created TensorFlow Lite"
 )
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 @contextlib.contextmanager

@@ -188,8 +188,10 @@ def _check_saved(tmp_path, reference, steps):
 @pytest.mark.parametrize("signum, delay", [(signal.SIGINT, 0.0), (signal.SIGTERM, 1.0)])
 def test_signal_during_compilation_saves_the_run(signum, delay, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
+  # The cache of compiled updates is empty.
+  variables = _variables(modules, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
   process = command.start_interpreter(
-    "train.py", *_args(), "--logdir", logdir, cwd=modules, variables=_variables(modules, tmp_path)
+    "train.py", *_args(), "--logdir", logdir, cwd=modules, variables=variables
   )
   # The first checkpoint is written just before the first epoch.
   _wait_for(lambda: list(logdir.glob("*/checkpoints/checkpoint-*.npz")), process)

@@ -49,7 +49,7 @@ def test_import_sets_the_log_level_unless_the_user_has_set_it(value):
     text=True,
     check=True,
   )
-  assert done.stdout.strip() == (value or "2")
+  assert done.stdout.strip() == (value or "3")
 
 
 _TENSORFLOW = """
