@@ -235,7 +235,7 @@ class Config:
   network: Network = dataclasses.field(default_factory=Network)
   # Budget in steps. Learning rate schedules end when the budget is used up.
   steps: _AtLeast1[int] = 1_000_000
-  # Earlier budgets, in steps, of a run that `--resume` has extended.
+  # Earlier budgets, in steps, of a run that was extended.
   extended_from: tuple[int, ...] = ()
   # Seed of all random numbers in the run.
   seed: _AtLeast0[int] = 0

@@ -135,7 +135,7 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
   for field, value in data.items():
     field_key = f"{key}.{field}" if key else str(field)
     if field not in hints:
-      hint = _suggest_key(str(field), dataclass) or f" Known fields: {', '.join(hints)}."
+      hint = _suggest_key(str(field), dataclass, key) or f" Known fields: {', '.join(hints)}."
       raise ConfigError(f"{field_key}: {dataclass.__name__} has no field '{field}'.{hint}")
     values[field] = convert(hints[field], value, field_key)
   required = [
@@ -164,15 +164,13 @@ def _convert_number(number_type: type, value: Any) -> Any:
   return int(value) if value % 1 == 0 else value
 
 
-def _suggest_key(name: str, dataclass: type) -> str:
-  """Returns " Did you mean 'x'?" for an unknown field, or "".
-
-  A field of a section, such as "algorithm", is suggested with its dotted key.
-  """
+def _suggest_key(name: str, dataclass: type, section: str) -> str:
+  """Returns a text that suggests the dotted key of a similar field, or ""."""
   keys = list(_dotted_keys(dataclass))
   leaves = {key.rpartition(".")[2]: key for key in reversed(keys)}
   close = difflib.get_close_matches(name, leaves, n=1, cutoff=0.5)
-  return f" Did you mean '{leaves[close[0]]}'?" if close else ""
+  prefix = f"{section}." if section else ""
+  return f" Did you mean '{prefix}{leaves[close[0]]}'?" if close else ""
 
 
 def _dotted_keys(dataclass: type) -> Iterator[str]:

@@ -214,7 +214,7 @@ class TrainingRun:
     self._interrupts = interrupts
     self._resumes = bool(checkpoint.paths(folder.checkpoints))
     self._resume_hint = (
-      f"To resume: {parsing.command('train')} --resume {shlex.quote(str(folder.path))}"
+      f"To resume: {parsing.command('train')} {shlex.quote(str(folder.path))}"
     )
     interrupts.farewell = self._resume_hint
 
@@ -260,7 +260,7 @@ class TrainingRun:
     print(f"Finished {loop.step:,} steps.\n{run_summary.end(folder)}")
     path, logdir = (shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
     print(
-      f"To extend: {parsing.command('train')} --resume {path} --steps {2 * self._config.steps}",
+      f"To extend: {parsing.command('train')} {path} --steps {2 * self._config.steps}",
       f"To watch: {parsing.command('visualize')} {path}",
       f"To compare: tensorboard --logdir {logdir}",
       sep="\n",

@@ -287,9 +287,9 @@ def test_settings_that_depend_on_each_other_change_together():
     (
       "algorithm.learning_rat",
       "algorithm.learning_rat: Algorithm has no "
-      "field 'learning_rat'. Did you mean 'learning_rate'?",
+      "field 'learning_rat'. Did you mean 'algorithm.learning_rate'?",
     ),
-    ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean 'max_length'?"),
+    ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean 'env.max_length'?"),
     (
       "network.x",
       "Network has no field 'x'. Known fields: hidden, "
@@ -313,7 +313,9 @@ def test_unknown_keys_are_errors_with_suggestions(key, message):
 
 
 def test_unknown_keys_in_data_are_errors_with_suggestions():
-  with pytest.raises(config_lib.ConfigError, match="algorithm.discont: .*Did you mean 'discount'?"):
+  with pytest.raises(
+    config_lib.ConfigError, match="algorithm.discont: .*Did you mean 'algorithm.discount'?"
+  ):
     config_lib.from_data({"algorithm": {"discont": 0.9}})
 
 

@@ -55,7 +55,7 @@ def test_outcome_of_an_interrupted_run(config, tmp_path, capsys):
     outcome = training_run.train(_options(config, tmp_path), interrupts)
   assert not outcome.complete
   assert outcome.exit_code == 128 + signal.SIGTERM
-  assert f"--resume {outcome.path}" in capsys.readouterr().out
+  assert f"train {outcome.path}" in capsys.readouterr().out
 
 
 def test_error_while_building_the_trainer_leaves_no_run_folder(config, tmp_path, monkeypatch):

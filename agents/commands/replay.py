@@ -1,10 +1,10 @@
-"""Repeat the failed episodes of a crash folder in this process.
+"""Repeat the failed episodes of a run in this process.
 
 The command uses the same seeds and actions as the run. It raises the
 environment's own error, so that a debugger stops where the environment failed.
 
 examples:
-  %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1
+  %(prog)s ~/logdir/20260101T120000-ant
   %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1 --film crash.mp4
   python -m pdb -m agents replay ~/logdir/20260101T120000-ant/crashes/*-1
 """
@@ -40,7 +40,11 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = parsing.make_parser("replay", __doc__)
   option = functools.partial(parsing.option, parser)
-  option("crash CRASH_DIR", "a folder in RUN_DIR/crashes/", type=pathlib.Path)
+  option(
+    "path RUN_DIR",
+    "run folder, whose newest crash folder is used, or a folder in RUN_DIR/crashes/",
+    type=pathlib.Path,
+  )
   option(
     "--film FILE.mp4",
     "render a video of the episodes without the last step, which failed (default: no video)",
@@ -52,10 +56,11 @@ def main(argv: list[str] | None = None) -> int:
   parsing.import_from_current_folder()
   faulthandler.enable(sys.__stderr__ or 2)  # Reports crashes of native code.
   try:
-    crash = crash_folder.load(args.crash.expanduser())
+    path = crash_folder.find(args.path.expanduser())
+    crash = crash_folder.load(path)
     if not crash.config.env.deterministic:
       raise config_lib.ConfigError(
-        f"{args.crash}: the episodes can't be repeated, as env.backend is "
+        f"{path}: the episodes can't be repeated, as env.backend is "
         f"{crash.config.env.backend}."
       )
     make.check(crash.config.env, needs_rendering=args.film is not None)

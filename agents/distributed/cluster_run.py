@@ -104,8 +104,8 @@ def _compare(cluster: cluster_lib.Cluster, setups: list[dict[str, dict[str, Any]
   for task, setup in enumerate(setups):
     if bool(setup["config"]) != bool(setups[0]["config"]):
       raise config_lib.ConfigError(
-        "Some machines begin a new run, others resume a run. Use --resume on "
-        "all machines or on none."
+        "Some machines begin a new run, others resume a run. Give RUN_DIR on all "
+        "machines or on none."
       )
     for name, expected in setups[0].items():
       if changes := provenance.differences(expected, setup[name]):

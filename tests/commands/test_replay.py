@@ -64,6 +64,17 @@ def test_replay_raises_the_error_of_the_environment(failure, error, tmp_path, ca
   )
 
 
+def test_newest_crash_of_a_run_is_replayed(tmp_path, capsys):
+  (tmp_path / "checkpoints").mkdir()
+  with pytest.raises(SystemExit):
+    replay.main([str(tmp_path)])
+  assert f"{tmp_path} contains no crash folder" in capsys.readouterr().err
+  for number in range(1, 11):
+    _crash(tmp_path, "raise", _failed(1), f"Failure {number}")
+  assert replay.main([str(tmp_path)]) == 0
+  assert capsys.readouterr().out.startswith("Failure 10\n")
+
+
 def test_replay_reports_episodes_that_do_not_fail_again(tmp_path, capsys):
   assert replay.main([_crash(tmp_path, "raise", _failed(1, 0, 1))]) == 0
   printed = capsys.readouterr().out

@@ -66,7 +66,7 @@ def test_output_has_only_the_documented_lines(finished):
     " ".join(text),
   )
   assert summary[-3:] == [
-    f"To extend: python {command.ROOT}/train.py --resume {folder} --steps {2 * STEPS}",
+    f"To extend: python {command.ROOT}/train.py {folder} --steps {2 * STEPS}",
     f"To watch: python {command.ROOT}/visualize.py {folder}",
     f"To compare: tensorboard --logdir {folder.parent}",
   ]
@@ -256,7 +256,7 @@ def test_resume_with_larger_budget_extends_the_run(finished, tmp_path):
   before = command.rows(finished[0])
   copy = tmp_path / "copy"
   subprocess.run(["cp", "-r", finished[0], copy], check=True)
-  done = command.run("train.py", "--resume", copy, "--steps", "2600", cwd=tmp_path)
+  done = command.run("train.py", copy, "--steps", "2600", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   assert "Settings that differ" not in done.stdout
   assert "2,600 steps, 2,000 of them completed before" in done.stdout
@@ -283,9 +283,7 @@ def _stop(args, signum, tmp_path):
   code, output = command.interrupt(process, signum, has_reported)
   folder = command.run_folder(tmp_path / "logdir")
   assert code == 128 + signum
-  assert output.splitlines()[-1].endswith(
-    f"To resume: python {command.ROOT}/train.py --resume {folder}"
-  )
+  assert output.splitlines()[-1].endswith(f"To resume: python {command.ROOT}/train.py {folder}")
   assert "Traceback" not in output
   _, metadata = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
   assert f"Stopped after {metadata['step']:,} steps" in output
@@ -536,6 +534,8 @@ def test_training_with_the_paper_preset_solves_cartpole(tmp_path):
     "paper",
     "--steps",
     "60000",
+    "--set",
+    "eval_every=60000",
     "--logdir",
     tmp_path / "logdir",
     cwd=tmp_path,

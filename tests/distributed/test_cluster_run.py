@@ -202,7 +202,7 @@ def test_run_survives_losses_of_both_machines_at_random_moments(tmp_path, uninte
     if lost == 0:  # The participant saves the run in the folder of machine 0.
       assert f"in {folder.resolve()}." in output
     else:
-      assert f"--resume {folder}" in output
+      assert f"train.py {folder}" in output
   assert _newest(tmp_path / "0") < _LONG_STEPS
   again = command.run("train.py", "--resume", folder, cwd=tmp_path)
   assert again.returncode == 0, again.stdout

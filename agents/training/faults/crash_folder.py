@@ -105,6 +105,23 @@ def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure) 
   return path
 
 
+def find(path: pathlib.Path) -> pathlib.Path:
+  """Returns the newest crash folder of a run folder, or `path` itself.
+
+  Args:
+    path: Path of a run folder or of a crash folder.
+
+  Raises:
+    ConfigError: If the run folder contains no crash folder.
+  """
+  if not (path / "checkpoints").is_dir():
+    return path
+  crashes = list(path.glob("crashes/*-*"))
+  if not crashes:
+    raise config_lib.ConfigError(f"{path} contains no crash folder: no failure was saved.")
+  return max(crashes, key=lambda crash: [int(number) for number in crash.name.split("-")])
+
+
 def load(path: pathlib.Path) -> Crash:
   """Loads a crash folder without executing any code from it.
 

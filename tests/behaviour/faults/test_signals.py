@@ -161,7 +161,7 @@ def _signal(process, signum, logdir):
   output, _ = process.communicate()
   assert process.returncode == 128 + signum, output
   folder = command.run_folder(logdir)
-  assert f"--resume {folder}" in output
+  assert f"train.py {folder}" in output
   assert "Traceback" not in output
   return output
 

@@ -132,7 +132,7 @@ def test_installed_commands_work_from_any_folder(installed, tmp_path):
   )
   assert done.returncode == 0, done.stderr
   folder = command.run_folder(tmp_path / "logdir")
-  assert f"To extend: batched-ppo train --resume {folder}" in done.stdout
+  assert f"To extend: batched-ppo train {folder}" in done.stdout
   assert f"To watch: batched-ppo visualize {folder}" in done.stdout
   done = _run(
     installed, tmp_path, "visualize", "--logdir", "logdir", "--num_episodes", "1", "--size", "64"

@@ -1,0 +1,109 @@
+"""The commands of the other pages in docs/ work.
+
+Forked processes run the commands with smaller budgets. The commands of `pip`
+and TensorBoard are left out, because `test_readme_commands` runs them. The
+benchmarks have tests of their own in tests/benchmarks/; here, only their
+options are compared with `--help`.
+"""
+
+import os
+import re
+import shlex
+
+import pytest
+
+from tests.behaviour.docs import shell_commands
+from tests.support import command, forked
+from tests.videos import gl_support
+
+pytestmark = pytest.mark.slow
+
+_SMALL = (
+  "--set num_envs=4 --set algorithm.segment_length=64 --set eval_episodes=1 --set eval_every=99999"
+)
+_SHORTER = {
+  "--set num_envs=32": f"--steps 1024 {_SMALL}",
+  "env.id=BipedalWalker-v3": f"env.id=BipedalWalker-v3 --steps 512 {_SMALL}",
+  "env.id=CartPole-v1": f"env.id=CartPole-v1 --steps 512 {_SMALL}",
+  "--steps 2e6": "--steps 2048",
+  "--num_episodes 4": "--num_episodes 2 --size 64",
+  "--checkpoint all": "--checkpoint all --size 64",
+  "--episode -1": "--episode -1 --size 64",
+  "--trials 50 --steps 3e5": "--trials 2 --steps 2048 --set eval_episodes=1",
+}
+_LEFT_OUT = "pip ", "tensorboard ", "python -m benchmarks."
+
+
+def _run(line, home):
+  """Runs one command in a fork, with `home` as home and current folder."""
+  for old, new in _SHORTER.items():
+    line = line.replace(old, new)
+  words = [str(home) + word[1:] if word.startswith("~") else word for word in shlex.split(line)[1:]]
+  if words[:2] == ["-m", "agents"]:
+    process = forked.Process("agents", words[2:], home, {"HOME": str(home)})
+  else:
+    process = command.start(*words, cwd=home, variables={"HOME": str(home)})
+  output, _ = process.communicate(timeout=600)
+  assert process.returncode == 0, f"{line}\n{output}"
+  return output
+
+
+def _commands(page):
+  lines = shell_commands.commands(f"docs/{page}.md")
+  return [line for line in lines if not line.startswith(_LEFT_OUT)]
+
+
+def test_commands_about_runs_and_exports(tmp_path):
+  if not gl_support.egl_works():
+    pytest.skip("Videos need EGL.")
+  pytest.importorskip("Box2D")
+  logdir = tmp_path / "logdir"
+  num_runs = 0
+  for page in "usage", "export":
+    for line in _commands(page):
+      # The later commands need the run of the first one.
+      if "BipedalWalker" in line:
+        line += f" --logdir {tmp_path / 'others'}"
+      _run(line, tmp_path)
+      num_runs += "--config hopper --logdir" in line
+  assert num_runs == 1
+  (run,) = logdir.iterdir()
+  assert command.rows(run)[-1]["step"] == 2048
+  names = {path.name for path in (run / "videos").glob("*.mp4")}
+  assert len(names) >= 3 and any("grid" in name for name in names)
+  for path in ("report.html", "policy/saved_model", "policy/policy.npz", "sampled/policy.onnx"):
+    assert (tmp_path / path).exists(), path
+
+
+def test_commands_about_environments(tmp_path):
+  outputs = [_run(line, tmp_path) for line in _commands("environments")]
+  assert outputs and all("Finished 512 steps" in output for output in outputs)
+
+
+def test_commands_about_sweeps(tmp_path):
+  pytest.importorskip("optuna")
+  text = (command.ROOT / "docs" / "sweeps.md").read_text()
+  (tmp_path / "space.yaml").write_text(re.search(r"```yaml\n(algorithm.*?)```", text, re.S)[1])
+  sweep, report = (_run(line, tmp_path) for line in _commands("sweeps"))
+  assert "To train with the best" in sweep
+  assert (tmp_path / "logdir" / "sweeps" / "cheetah").is_dir() and ".html" in report
+
+
+def test_every_page_with_commands_has_a_test():
+  # The commands in `results` and `index` are those of other pages.
+  tested = "environments export extending index results sweeps tutorial usage".split()
+  for name in sorted(os.listdir(command.ROOT / "docs")):
+    page = name.removesuffix(".md")
+    if name.endswith(".md") and page not in tested:
+      assert not _commands(page), f"No test runs the commands of docs/{name}."
+
+
+@pytest.mark.parametrize("page", ["performance", "results", "troubleshooting"])
+def test_options_of_benchmarks_exist(page):
+  lines = [line for line in shell_commands.commands(f"docs/{page}.md") if "benchmarks." in line]
+  assert lines
+  for line in lines:
+    program, *arguments = line.removeprefix("python -m ").split()
+    known = shell_commands.run(f"python -m {program} --help", command.ROOT, command.ROOT)
+    for option in (word for word in arguments if word.startswith("--")):
+      assert option in known, line
