@@ -213,9 +213,7 @@ class TrainingRun:
     self._video_variables = video_variables
     self._interrupts = interrupts
     self._resumes = bool(checkpoint.paths(folder.checkpoints))
-    self._resume_hint = (
-      f"To resume: {parsing.command('train')} {shlex.quote(str(folder.path))}"
-    )
+    self._resume_hint = f"To resume: {parsing.command('train')} {shlex.quote(str(folder.path))}"
     interrupts.farewell = self._resume_hint
 
   def train(self, make_trainer: MakeTrainer | None = None) -> TrainingOutcome:

@@ -60,8 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     crash = crash_folder.load(path)
     if not crash.config.env.deterministic:
       raise config_lib.ConfigError(
-        f"{path}: the episodes can't be repeated, as env.backend is "
-        f"{crash.config.env.backend}."
+        f"{path}: the episodes can't be repeated, as env.backend is {crash.config.env.backend}."
       )
     make.check(crash.config.env, needs_rendering=args.film is not None)
     print(crash.failure.text.partition("\n")[0], flush=True)

@@ -9,6 +9,7 @@ options are compared with `--help`.
 import os
 import re
 import shlex
+import shutil
 
 import pytest
 
@@ -60,6 +61,7 @@ def test_commands_about_runs_and_exports(tmp_path):
   logdir = tmp_path / "logdir"
   num_runs = 0
   for page in "usage", "export":
+    shutil.rmtree(tmp_path / "policy", ignore_errors=True)  # Both pages write it.
     for line in _commands(page):
       # The later commands need the run of the first one.
       if "BipedalWalker" in line:
