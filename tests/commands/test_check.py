@@ -90,7 +90,7 @@ def test_error_after_many_steps_is_a_problem(monkeypatch, capsys):
   "args, text",
   [
     (("nothing.py",), "no Python file"),
-    (("cheetah", "--set", "env.idd=x"), "Did you mean 'id'"),
+    (("cheetah", "--set", "env.idd=x"), "Did you mean 'env.id'"),
     (("Hoper-v5",), "Hopper"),
   ],
 )
