@@ -46,13 +46,13 @@ def main(argv: list[str] | None = None) -> int:
     "render a video of the episodes without the last step, which failed (default: no video)",
     type=pathlib.Path,
   )
+  parsing.add_code(parser)
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
-  parsing.import_from_current_folder()
   faulthandler.enable(sys.__stderr__ or 2)  # Reports crashes of native code.
   try:
-    crash = crash_folder.load(args.crash.expanduser())
+    crash = crash_folder.load(args.crash.expanduser(), args.code)
     if not crash.config.env.deterministic:
       raise config_lib.ConfigError(
         f"{args.crash}: the episodes can't be repeated, as env.backend is "
