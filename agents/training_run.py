@@ -45,6 +45,8 @@ class Options(NamedTuple):
   folder: run_folder.RunFolder | None = None
   # False steps the environments in this process; results do not change.
   env_processes: bool = True
+  # Folders with modules that the config of an existing run may name.
+  code: tuple[str, ...] = ()
 
   def for_this_process(self, config: config_lib.Config) -> config_lib.Config:
     """Returns the settings of the run, changed by the options of this process.

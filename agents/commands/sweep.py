@@ -74,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
   )
   option("--set KEY=VALUE", "change a setting of all runs", action="append", default=[])
   with parsing.parsed(parser, argv) as args:
+    parsing.import_from_current_folder()
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError("a sweep needs optuna: pip install 'batched-ppo[sweep]'.")
     parsing.check_counts(args, "trials", "at_once")

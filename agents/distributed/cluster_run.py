@@ -17,7 +17,13 @@ from agents.distributed import cluster as cluster_lib
 from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint, provenance, run_folder
+from agents.training.run_folder import (
+  checkpoint,
+  import_guard,
+  provenance,
+  run_folder,
+  user_modules,
+)
 
 
 def train(
@@ -167,8 +173,11 @@ def _participate(
   """Trains by executing the commands of the coordinator."""
   if options.config:
     training_run.check(options.config)
+    user_modules.record(options.config)
   communicator, make_trainer = _connect(cluster, options, interrupts)
   path, config = communicator.all_gather_object(None)[0]
+  if not options.config:  # The config is from machine 0's run folder.
+    import_guard.check(config, path, options.code)
   interrupts.farewell = f"Machine 0 saves the run in {path}."
   with training_run.open_trainer(
     options.for_this_process(config), interrupts, make_trainer

@@ -178,7 +178,7 @@ class _Monitor:
     step = 0
     # Raises ConfigError until training has created the run folder.
     with contextlib.suppress(config_lib.ConfigError):
-      for row in results.read(run_folder.find(self.folder).path).phase("eval"):
+      for row in results.read(run_folder.newest(self.folder)).phase("eval"):
         step, self.score = row["step"], row["return_mean"]
         # Optuna compares trials at the same index. The step can't be the index,
         # because trials are evaluated at slightly different steps.

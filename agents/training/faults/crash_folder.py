@@ -9,8 +9,10 @@ The command `python -m agents replay` repeats the episodes of a crash folder.
 """
 
 import itertools
+import os
 import pathlib
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -122,25 +124,25 @@ def find(path: pathlib.Path) -> pathlib.Path:
   return max(crashes, key=lambda crash: [int(number) for number in crash.name.split("-")])
 
 
-def load(path: pathlib.Path) -> Crash:
+def load(path: pathlib.Path, code: Sequence[str | os.PathLike] = ()) -> Crash:
   """Loads a crash folder without executing any code from it.
 
   Args:
     path: Path of the crash folder.
+    code: Folders with modules that the config may name; see `import_guard`.
 
   Returns:
     Settings of the run and the failure.
 
   Raises:
-    ConfigError: If the folder is missing or cannot be read.
+    ConfigError: If the folder is missing or cannot be read, or its config names
+      code without permission.
   """
   try:
     text = (path / "about.txt").read_text("utf-8", errors="replace")
     config = config_lib.load((path / "config.yaml").read_text(), str(path / "config.yaml"))
-    # Guards the crash folder, and the run folder two levels above.
-    for folder in (path, *path.resolve().parents[:2]):
-      if (folder / "config.yaml").exists():
-        import_guard.add(folder)
+    run = path.resolve().parent.parent
+    import_guard.check(config, run if (run / "config.yaml").exists() else path, code)
     episodes: tuple[failure_budget.FailedEpisode, ...] = ()
     if (path / "episodes.npz").exists():
       with np.load(path / "episodes.npz", allow_pickle=False) as file:

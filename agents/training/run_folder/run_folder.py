@@ -16,7 +16,7 @@ import fcntl
 import itertools
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import yaml
 
@@ -53,8 +53,6 @@ class RunFolder:
     except (OSError, UnicodeDecodeError) as error:
       raise config_lib.ConfigError(f"{self.path} is not a run folder: {error}") from None
     self.config = config_lib.load(text, str(self.path / "config.yaml"))
-    import_guard.add(self.path)
-    user_modules.make_importable(self.config, self._provenance("code.yaml"))
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, config: config_lib.Config) -> None:
@@ -103,12 +101,16 @@ class RunFolder:
     """
     changes = []
     for name, now in provenance.files(self.config.env.id).items():
-      before = self._provenance(name)
+      before = self.provenance(name)
       changes += provenance.differences(before, now) if before else [f"{name} can't be read"]
     return changes
 
-  def _provenance(self, name: str) -> dict[str, str]:
-    """Returns the contents of a file about the start of the run, or {}."""
+  def provenance(self, name: str) -> dict[str, str]:
+    """Returns the contents of a file about the start of the run, or {}.
+
+    Args:
+      name: Name of the file, see `provenance.files`.
+    """
     with contextlib.suppress(OSError, ValueError):
       content = config_parsing.parse((self.path / name).read_text())
       return content if isinstance(content, dict) else {}
@@ -124,25 +126,39 @@ class RunFolder:
     return checkpoint.complete(metadata["step"], metadata["done"], self.config.steps)
 
 
-def find(path: str | os.PathLike) -> RunFolder:
-  """Opens a run folder, or the newest run in a folder of runs.
+def find(path: str | os.PathLike, code: Sequence[str | os.PathLike] = ()) -> RunFolder:
+  """Opens a run folder, or the newest run in a folder of runs, to use the run.
+
+  Args:
+    path: Path of a run folder, or of a folder of runs.
+    code: Folders with modules that the config of the run may name, in addition
+      to installed modules; see `import_guard`.
+
+  Returns:
+    The run folder.
+
+  Raises:
+    ConfigError: If `path` contains no run, or its config is invalid or names
+      code without permission.
+  """
+  run = RunFolder(newest(path))
+  import_guard.check(run.config, run.path, code, run.provenance("code.yaml"))
+  return run
+
+
+def newest(path: str | os.PathLike) -> pathlib.Path:
+  """Returns a run folder, or the newest run in a folder of runs.
 
   Runs without a checkpoint, which have just started or failed to start, are
   considered only if no run has a checkpoint.
 
   Args:
     path: Path of a run folder, or of a folder of runs.
-
-  Returns:
-    The run folder.
-
-  Raises:
-    ConfigError: If `path` contains no run, or its config is invalid.
   """
   folder = pathlib.Path(path).expanduser()
   if not (folder / "config.yaml").exists() and (runs := _runs(folder)):
     folder = (list(filter(_has_checkpoint, runs)) or runs)[-1]
-  return RunFolder(folder)
+  return folder
 
 
 def with_config(logdir: str | os.PathLike, config: config_lib.Config) -> list[RunFolder]:
