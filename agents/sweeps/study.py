@@ -103,16 +103,24 @@ class Study:
     """
     failures: list[Exception] = []  # Errors of consecutive failed trials.
     errors: list[Exception] = []  # Optuna's threads may drop exceptions.
+    taken_over: list[int] = []  # Trials that another process has failed.
 
     def run_recorded(trial: optuna.Trial) -> float:
       try:
         return run_trial(trial)
-      except (trial_runner.TrialInterrupted, optuna.TrialPruned):
+      except (
+        trial_runner.TrialInterrupted,
+        optuna.TrialPruned,
+        optuna.exceptions.UpdateFinishedTrialError,
+      ):
         raise
       except Exception as error:
         failed = isinstance(error, trial_runner.TrialFailed)
         (failures if failed else errors).append(error)
         raise
+      finally:
+        if self._storage.get_trial(trial._trial_id).state.is_finished():
+          taken_over.append(trial.number)
 
     def after_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
       if trial.state != _TrialState.FAIL:
@@ -128,9 +136,13 @@ class Study:
     while not stop() and len(self.ended) < num_trials:
       self._enqueue_stale_trials()
       if (num_missing := self._num_missing(num_trials)) > 0:
-        self._study.optimize(
-          run_recorded, num_missing, n_jobs=num_parallel, catch=caught, callbacks=[after_trial]
-        )
+        try:
+          self._study.optimize(
+            run_recorded, num_missing, n_jobs=num_parallel, catch=caught, callbacks=[after_trial]
+          )
+        except (ValueError, AssertionError):  # Of Optuna, for a trial that has ended.
+          if not taken_over:
+            raise
         if errors:
           raise errors[0]
       else:

@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from agents.environments.data import episode_data
-from agents.environments.workers import protocol
+from agents.environments.workers import protocol, worker_main
 from tests import toy
 
 gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
@@ -561,4 +561,31 @@ class SlowReset(toy.Counter):
 
   def reset(self, *, seed=None, options=None):
     time.sleep(self._seconds)
+    return super().reset(seed=seed)
+
+
+class WaitsForReset(toy.Counter):
+  """Sends a sign of life after each reset; some resets wait for another one.
+
+  In a worker, signs of life are otherwise sent at most every 0.1 seconds.
+
+  Args:
+    path: File that the environment creates, or waits for, in its reset.
+    waits: Whether the environment waits, at most ten seconds.
+  """
+
+  def __init__(self, path: str | None, waits: bool):
+    super().__init__()
+    worker_main._SECONDS_BETWEEN_HEARTBEATS = 0.0
+    self._path = pathlib.Path(path) if path else None
+    self._waits = waits
+
+  def reset(self, *, seed=None, options=None):
+    if self._path and not self._waits:
+      self._path.touch()
+    deadline = time.monotonic() + 10
+    while self._waits and not self._path.exists():
+      if time.monotonic() > deadline:
+        raise TimeoutError("The resets of the other worker did not end.")
+      time.sleep(0.01)
     return super().reset(seed=seed)

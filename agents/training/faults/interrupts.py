@@ -103,9 +103,11 @@ class Interrupts:
   def _watch(self) -> None:
     """Receives signals, and acts at each deadline after the first signal."""
     deadlines: list[tuple[float, Callable[[], Any]]] = []
+    arrivals = select.poll()  # Unlike `select`, accepts descriptors above 1023.
+    arrivals.register(self._arrivals, select.POLLIN)
     while True:
       wait = max(0.0, deadlines[0][0] - time.monotonic()) if deadlines else None
-      if not select.select([self._arrivals], [], [], wait)[0]:
+      if not arrivals.poll(None if wait is None else 1000 * wait):
         deadlines.pop(0)[1]()
         continue
       if not (arrived := self._arrivals.recv(1)):
