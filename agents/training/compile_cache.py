@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from agents.environments.workers import pool
 from agents.training.run_folder import atomic_write
 
-_MAX_FILES = 100  # About 2 MB each.
+_MAX_FILES = 30  # About 2 MB each. Each start reads all of them.
 _FLAGS = "TF_XLA_FLAGS"
 # Environment variables that change the machine code or the division of the work
 # between threads.
@@ -28,10 +28,10 @@ _VARIABLES = ("XLA_FLAGS", "TF_NUM_INTRAOP_THREADS", "TF_ENABLE_ONEDNN_OPTS")
 def compile_cache() -> Iterator[None]:
   """Context manager in which TensorFlow uses the cache of this user.
 
-  TensorFlow writes cache files in place, so a process that reads a file could
-  receive only a part of it. Therefore each process has a folder of its own,
-  with links to the shared files. At the end of the context, new files are
-  copied to the shared folder.
+  TensorFlow writes cache files in place, and fails if it reads an unfinished or
+  damaged file. Therefore each process has a folder of its own, with links to
+  the shared files whose digest is correct. At the end of the context, new files
+  are copied to the shared folder.
 
   The context must begin before TensorFlow compiles its first function. Without
   a writable home folder, and if `TF_XLA_FLAGS` selects another cache, the
@@ -49,8 +49,7 @@ def compile_cache() -> Iterator[None]:
     return
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     own = pathlib.Path(folder)
-    for path in shared.glob("*.pb"):
-      (own / path.name).symlink_to(path)
+    _link(shared, own)
     os.environ[_FLAGS] = f"{flags} --tf_xla_persistent_cache_directory={own}"
     try:
       yield
@@ -59,16 +58,33 @@ def compile_cache() -> Iterator[None]:
       _publish(own, shared)
 
 
+def _link(shared: pathlib.Path, own: pathlib.Path) -> None:
+  """Links the shared files if the digest in their suffix is correct."""
+  with contextlib.suppress(OSError):
+    for path in _files(shared):
+      if path.suffix[1:] != hashlib.sha256(path.read_bytes()).hexdigest():
+        path.unlink()
+      elif not (own / path.stem).exists():
+        (own / path.stem).symlink_to(path)
+
+
 def _publish(own: pathlib.Path, shared: pathlib.Path) -> None:
   """Copies new files to the shared folder, and deletes its oldest files."""
   with contextlib.suppress(OSError, atomic_write.WriteError):
-    for path in own.glob("*.pb"):
+    for path in own.iterdir():
       if not path.is_symlink():
-        with atomic_write.open_file(shared / path.name) as file:
-          file.write(path.read_bytes())
-    paths = sorted(shared.glob("*.pb"), key=lambda path: path.stat().st_mtime_ns)
-    for path in paths[:-_MAX_FILES]:
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        with atomic_write.open_file(shared / f"{path.name}.{digest}") as file:
+          file.write(content)
+    for path in _files(shared)[:-_MAX_FILES]:
       path.unlink()
+
+
+def _files(shared: pathlib.Path) -> list[pathlib.Path]:
+  """Returns the complete files, the oldest first."""
+  paths = [path for path in shared.iterdir() if path.suffix != ".tmp"]
+  return sorted(paths, key=lambda path: path.stat().st_mtime_ns)
 
 
 def _folder() -> pathlib.Path:

@@ -32,7 +32,7 @@ def test_other_processes_receive_programs_when_the_context_ends(shared):
   with compile_cache.compile_cache():
     assert (_own_folder() / "program.pb").read_text() == "code"
   assert os.environ["TF_XLA_FLAGS"] == "--tf_xla_clustering_debug"
-  assert [path.name for path in shared.iterdir()] == ["program.pb"]
+  assert [path.stem for path in shared.iterdir()] == ["program.pb"]
 
 
 def test_programs_of_a_failed_run_are_kept_and_its_folder_is_deleted(shared):
@@ -40,18 +40,29 @@ def test_programs_of_a_failed_run_are_kept_and_its_folder_is_deleted(shared):
     folder = _own_folder()
     (folder / "program.pb").touch()
     raise RuntimeError
-  assert (shared / "program.pb").exists()
+  assert [path.stem for path in shared.iterdir()] == ["program.pb"]
   assert not folder.exists()
+
+
+def test_damaged_programs_are_deleted_and_unfinished_ones_are_ignored(shared):
+  with compile_cache.compile_cache():
+    (_own_folder() / "program.pb").write_text("code")
+  (damaged,) = shared.iterdir()
+  damaged.write_text("cod")
+  (shared / "program.pb.host-1.tmp").touch()  # Another process writes this file.
+  with compile_cache.compile_cache():
+    assert not list(_own_folder().iterdir())
+  assert [path.name for path in shared.iterdir()] == ["program.pb.host-1.tmp"]
 
 
 def test_oldest_programs_are_deleted(shared, monkeypatch):
   monkeypatch.setattr(compile_cache, "_MAX_FILES", 2)
-  for time, name in enumerate("bac"):
-    (shared / f"{name}.pb").touch()
-    os.utime(shared / f"{name}.pb", (time, time))
-  with compile_cache.compile_cache():
-    (_own_folder() / "new.pb").touch()
-  assert {path.name for path in shared.iterdir()} == {"c.pb", "new.pb"}
+  for time, name in enumerate("bacd"):
+    with compile_cache.compile_cache():
+      (_own_folder() / name).touch()
+    for path in shared.glob(f"{name}.*"):
+      os.utime(path, (time, time))
+  assert {path.stem for path in shared.iterdir()} == {"c", "d"}
 
 
 @pytest.mark.parametrize("variable", ["XLA_FLAGS", "TF_NUM_INTRAOP_THREADS"])
@@ -102,7 +113,7 @@ def test_run_with_a_loaded_program_equals_a_run_that_compiles(tmp_path):
     output, _ = done.communicate(timeout=200)
     assert done.returncode == 0, output
     folders.append(command.run_folder(tmp_path / name))
-    programs = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cache/batched-ppo/*/*.pb")}
+    programs = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cache/batched-ppo/*/*")}
     if name == "compiled":
       first = programs
   assert len(programs) == 1 and programs == first  # The second run compiled nothing.
