@@ -20,7 +20,7 @@ import numpy as np
 from agents import config as config_lib
 from agents import errors
 from agents.environments.data import failure_budget
-from agents.training.run_folder import atomic_write, import_guard, run_folder
+from agents.training.run_folder import array_file, atomic_write, import_guard, run_folder
 
 
 class Crash(NamedTuple):
@@ -145,14 +145,14 @@ def load(path: pathlib.Path, code: Sequence[str | os.PathLike] = ()) -> Crash:
     import_guard.check(config, run if (run / "config.yaml").exists() else path, code)
     episodes: tuple[failure_budget.FailedEpisode, ...] = ()
     if (path / "episodes.npz").exists():
-      with np.load(path / "episodes.npz", allow_pickle=False) as file:
-        actions = np.split(file["action"], np.cumsum(file["length"])[:-1])
-        episodes = tuple(
-          itertools.starmap(
-            failure_budget.FailedEpisode,
-            zip(file["environment"].tolist(), file["seed"].tolist(), actions, strict=True),
-          )
+      arrays = array_file.read(path / "episodes.npz")
+      actions = np.split(arrays["action"], np.cumsum(arrays["length"])[:-1])
+      episodes = tuple(
+        itertools.starmap(
+          failure_budget.FailedEpisode,
+          zip(arrays["environment"].tolist(), arrays["seed"].tolist(), actions, strict=True),
         )
+      )
   except config_lib.ConfigError:
     raise
   except Exception as error:

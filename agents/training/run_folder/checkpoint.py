@@ -15,7 +15,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import errors
-from agents.training.run_folder import atomic_write
+from agents.training.run_folder import array_file, atomic_write
 
 _NUM_NEWEST = 3  # The newest checkpoints are never deleted.
 _NUM_MILESTONES = 6  # Older checkpoints to keep, spread over the run.
@@ -119,8 +119,7 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
       each array reveals damage.
   """
   try:
-    with np.load(path, allow_pickle=False) as file:
-      arrays = {name: file[name] for name in file.files}
+    arrays = array_file.read(path)
     return arrays, json.loads(str(arrays.pop(_METADATA)))
   except FileNotFoundError:
     raise CheckpointError(

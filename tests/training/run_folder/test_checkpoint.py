@@ -157,7 +157,7 @@ def test_newest_readable_checkpoint_is_returned(tmp_path):
 def test_loading_a_checkpoint_executes_no_code(tmp_path):
   path = tmp_path / "checkpoint-000000000001.npz"
   np.savez(path, facts=np.array([print], object))
-  with pytest.raises(checkpoint.CheckpointError, match="allow_pickle"):
+  with pytest.raises(checkpoint.CheckpointError, match="type object are not supported"):
     checkpoint.load(path)
 
 
