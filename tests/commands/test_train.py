@@ -367,7 +367,7 @@ def test_killed_worker_is_reported_with_its_signal(tmp_path):
     (["--config", "no/such.py"], "no Python file has this name"),
     (
       ["--config", "cheetah", "--set", "algorithm.learning_rat=1"],
-      "Algorithm has no field 'learning_rat'. Did you mean 'learning_rate'?",
+      "Algorithm has no field 'learning_rat'. Did you mean 'algorithm.learning_rate'?",
     ),
     (["--config", "cheetah", "--set", "num_envs"], "expected key=value"),
     (["--config", "cheetah", "--set", "num_envs=many"], "`num_envs` must be of type int"),
