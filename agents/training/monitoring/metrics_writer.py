@@ -2,11 +2,12 @@
 
 These files only grow. A checkpoint records the lengths of the files. When a run
 resumes from the checkpoint, the files are truncated to these lengths, so no
-report appears twice.
+report appears twice. The folder `cut` keeps the removed parts.
 """
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import pathlib
@@ -20,7 +21,7 @@ from tensorboard.plugins.hparams import api as hparams_api
 from tensorboard.plugins.image import metadata as image_metadata
 
 from agents import config as config_lib
-from agents.training.monitoring import metrics_row
+from agents.training.monitoring import metrics_row, progress
 from agents.training.run_folder import atomic_write
 from agents.videos import video
 
@@ -44,12 +45,9 @@ class MetricsWriter:
   def __init__(self, folder: pathlib.Path, lengths: dict[str, int] | None = None) -> None:
     self._folder = folder
     with self._write_errors():
+      lengths = self._checked(lengths or {})
       for path in self._paths():
-        length = (lengths or {}).get(str(path.relative_to(folder)))
-        if length is None:
-          path.unlink()
-        else:
-          os.truncate(path, min(length, path.stat().st_size))
+        self._cut(path, lengths.get(str(path.relative_to(folder))))
       self._rows = open(folder / "metrics.jsonl", "a")
       self._writers = {
         phase: tf.summary.create_file_writer(str(folder / phase)) for phase in ("train", "eval")
@@ -151,6 +149,37 @@ class MetricsWriter:
     for file in (self._rows, *self._writers.values()):
       with contextlib.suppress(OSError, tf.errors.OpError):
         file.close()
+
+  def _checked(self, lengths: dict[str, int]) -> dict[str, int]:
+    """Warns if metrics.jsonl is too short; excludes an incomplete row."""
+    path, expected = self._folder / "metrics.jsonl", lengths.get("metrics.jsonl", 0)
+    content = path.read_bytes() if path.exists() else b""
+    if len(content) >= expected:
+      return lengths
+    progress.warn(
+      f"{path} has {len(content):,} bytes, but had {expected:,} bytes when the checkpoint was "
+      "saved. Some reports are missing. To keep them, stop this run now, restore the file from a "
+      "copy, and resume again. Otherwise, training continues without them."
+    )
+    return {**lengths, "metrics.jsonl": content.rfind(b"\n") + 1}
+
+  def _cut(self, path: pathlib.Path, length: int | None) -> None:
+    """Truncates a file, or deletes it; keeps the removed part in `cut`."""
+    with open(path, "rb") as file:
+      file.seek(length or 0)
+      removed = file.read()
+    if removed:
+      name = "-".join(path.relative_to(self._folder).parts)
+      # TensorBoard would read files with "tfevents" in their names.
+      name = f"{name.replace('tfevents', 'events')}-from-{length or 0}"
+      (self._folder / "cut").mkdir(exist_ok=True)
+      paths = (self._folder / "cut" / f"{name}-{number}" for number in itertools.count(1))
+      with atomic_write.open_file(next(path for path in paths if not path.exists())) as file:
+        file.write(removed)
+    if length is None:
+      path.unlink()
+    elif removed:
+      os.truncate(path, length)
 
   @contextlib.contextmanager
   def _write_errors(self) -> Iterator[None]:
