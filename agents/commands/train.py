@@ -8,6 +8,7 @@ examples:
 
 import argparse
 import functools
+import os
 import sys
 import traceback
 
@@ -111,7 +112,10 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
   train = functools.partial(cluster_run.train, cluster) if cluster else training_run.train
   options = training_run.Options(
-    None, logdir=args.logdir or "~/logdir", env_processes=not args.no_env_processes
+    None,
+    # Environments may change the working directory of this process later.
+    logdir=os.path.abspath(os.path.expanduser(args.logdir or "~/logdir")),
+    env_processes=not args.no_env_processes,
   )
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.

@@ -17,7 +17,7 @@ from agents.distributed import cluster as cluster_lib
 from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint, provenance, run_folder
+from agents.training.run_folder import checkpoint, provenance, run_folder, run_lock
 
 
 def train(
@@ -169,6 +169,7 @@ def _participate(
     training_run.check(options.config)
   communicator, make_trainer = _connect(cluster, options, interrupts)
   path, config = communicator.all_gather_object(None)[0]
+  coordinator = run_lock.owner(path)
   interrupts.farewell = f"Machine 0 saves the run in {path}."
   with training_run.open_trainer(
     options.for_this_process(config), interrupts, make_trainer
@@ -183,7 +184,7 @@ def _participate(
       complete = trainer.follow()
     except errors.MachineLost:
       if trainer.checkpoint:
-        _save(_folder(path, config, options.logdir), *trainer.checkpoint())
+        _save(_folder(path, config, options.logdir), coordinator, *trainer.checkpoint())
       raise
     except Exception as error:
       if crash_folder.is_environment_failure(error) and not interrupts():
@@ -199,11 +200,16 @@ def _participate(
   return training_run.TrainingOutcome(path, trainer.step, complete, 0 if complete else exit_code)
 
 
-def _save(folder: run_folder.RunFolder, arrays: dict[str, Any], metadata: dict[str, Any]) -> None:
-  """Saves the state from before the latest epoch."""
+def _save(
+  folder: run_folder.RunFolder,
+  coordinator: run_lock.Owner | None,
+  arrays: dict[str, Any],
+  metadata: dict[str, Any],
+) -> None:
+  """Saves the state from before the latest epoch, after machine 0 was lost."""
   step = metadata["step"]
   try:
-    with folder.locked():
+    with folder.locked(lost=coordinator):
       checkpoint.save(folder.checkpoints, step, arrays, metadata)
     message = f"Saved the run at step {step:,} in {folder.path}."
   except config_lib.ConfigError as error:

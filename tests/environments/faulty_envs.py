@@ -201,6 +201,26 @@ class DiffersLater(toy.Counter):
     return observ, reward, *rest
 
 
+class Prints(toy.Counter):
+  """Prints more than the buffer of stdout holds in each reset."""
+
+  def reset(self, *, seed=None, options=None):
+    print(10_000 * ".")
+    return super().reset(seed=seed)
+
+
+class ChangesFolder(toy.Counter):
+  """Changes the current folder of its process.
+
+  Args:
+    path: Path of the new folder.
+  """
+
+  def __init__(self, path: str):
+    super().__init__()
+    os.chdir(path)
+
+
 class Ends(toy.Counter):
   """Ends its process in the second step.
 

@@ -19,7 +19,7 @@ import cloudpickle
 import gymnasium
 
 from agents.environments.blocks import base
-from agents.environments.data import mujoco_warnings
+from agents.environments.data import lost_output, mujoco_warnings
 from agents.environments.making import copied_registrations
 from agents.environments.workers import protocol, shared_memory
 
@@ -38,11 +38,13 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int) -> None:
   faulthandler.enable(stacks_fd)
   faulthandler.register(signal.SIGUSR2, stacks_fd)
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer handles Ctrl-C.
-  _ignore_until_fork(signal.SIGTERM)
+  for signum in (signal.SIGTERM, signal.SIGHUP):
+    _ignore_until_fork(signum)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
   _start_guard(lifeline_fd)
   gymnasium.logger.min_level = gymnasium.logger.ERROR  # The trainer has warned.
-  _serve(socket.socket(fileno=connection_fd))
+  with lost_output.discarded():
+    _serve(socket.socket(fileno=connection_fd))
 
 
 def _serve(connection: socket.socket) -> None:
@@ -192,7 +194,8 @@ def _start_guard(lifeline_fd: int) -> None:
     os.close(lifeline_fd)
     return
   os.close(own_end)
-  signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  for signum in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(signum, signal.SIG_IGN)
   select.select([alive, lifeline_fd], [], [])
   if not select.select([alive], [], [], _SECONDS_TO_CLOSE)[0]:
     os.killpg(worker, signal.SIGKILL)  # Includes the environments' children.

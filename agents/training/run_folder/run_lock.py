@@ -69,8 +69,9 @@ def locked(folder: pathlib.Path, lost: Owner | None = None) -> Iterator[None]:
     finally:
       clear()
   finally:
-    _descriptors.remove(descriptor)
-    os.close(descriptor)
+    if descriptor in _descriptors:  # False in a forked process.
+      _descriptors.remove(descriptor)
+      os.close(descriptor)
 
 
 def clear() -> None:

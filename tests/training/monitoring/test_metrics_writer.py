@@ -3,13 +3,14 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.backend.event_processing import event_accumulator, io_wrapper
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 
 from agents import config as config_lib
 from agents.training.monitoring import metrics_row, metrics_writer
 from agents.videos import video
+from tests.support import system_calls
 
 
 def steps(folder):
@@ -49,6 +50,65 @@ def test_resuming_truncates_later_rows_and_events(tmp_path):
   again = metrics_writer.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   again.close()
+  writer.close()
+
+
+def test_removed_rows_and_events_are_kept_in_another_folder(tmp_path):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  write(writer, 1)
+  lengths = writer.lengths()
+  for step in (2, 3):
+    write(writer, step)
+    writer.close()
+    names = ["metrics.jsonl", *(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/ev*"))]
+    removed = {
+      name: (tmp_path / name).read_bytes()[lengths.get(name, 0) :]
+      for name in names
+      if not name.startswith("cut")
+    }
+    writer = metrics_writer.MetricsWriter(tmp_path, lengths)
+    for name, content in removed.items():
+      if content:
+        kept = f"{name.replace('/', '-').replace('tf', '')}-from-{lengths.get(name, 0)}-*"
+        assert content in [path.read_bytes() for path in (tmp_path / "cut").glob(kept)], name
+  writer.close()
+  assert len(list((tmp_path / "cut").glob("metrics.jsonl-from-*"))) == 2
+  # TensorBoard does not show the removed events.
+  assert not any("cut" in path for path in io_wrapper.GetLogdirSubdirectories(str(tmp_path)))
+
+
+@pytest.mark.parametrize("left", ["row", "part of a row", "nothing", "no file"])
+def test_missing_rows_are_reported_and_later_rows_are_readable(left, tmp_path, capsys):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  for step in (1, 2):
+    write(writer, step)
+  lengths = writer.lengths()
+  writer.close()
+  metrics_writer.MetricsWriter(tmp_path, lengths).close()
+  assert not capsys.readouterr().err
+  path = tmp_path / "metrics.jsonl"
+  rows = path.read_text().splitlines(keepends=True)
+  path.write_text({"row": rows[0], "part of a row": rows[0] + rows[1][:9]}.get(left, ""))
+  if left == "no file":
+    path.unlink()
+  resumed = metrics_writer.MetricsWriter(tmp_path, lengths)
+  write(resumed, 3)
+  resumed.close()
+  assert steps(tmp_path)[0] == ([1, 3] if "row" in left else [3])
+  printed = capsys.readouterr().err.replace("\n", " ")
+  assert printed.startswith(f"Warning, {path} has ")
+  assert f"had {lengths['metrics.jsonl']} bytes when the checkpoint was saved" in printed
+  assert "restore the file from a copy, and resume again" in printed
+
+
+@system_calls.needs_strace
+def test_sync_writes_the_rows_to_the_disk(tmp_path):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  path = tmp_path / "metrics.jsonl"
+  with system_calls.recorded(path, "-e", "trace=write,fsync") as calls:
+    write(writer, 1)
+    writer.sync()
+  assert [line.split()[1].partition("(")[0] for line in calls] == ["write", "fsync"]
   writer.close()
 
 
