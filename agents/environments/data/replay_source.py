@@ -71,8 +71,8 @@ class ReplaySource:
         each environment. None compares only observations.
 
     Returns:
-      For each environment whose observation or sum of rewards differs in any
-      bit, or whose step failed, its index in the batch and a message.
+      A message for each environment with another observation, another sum of
+      rewards, or a failed step, by index in the batch.
     """
     if self.received is None:
       return {}

@@ -57,7 +57,7 @@ def locked(folder: pathlib.Path, lost: Owner | None = None) -> Iterator[None]:
     before = owner(folder)
     if before and before.host != socket.gethostname() and before != lost:
       raise config_lib.ConfigError(
-        f"{folder} may still be trained by {before}, which has not released its lock. If this "
+        f"{folder} may still be trained by {before}, which has not released its lock. If that "
         f"process has ended, delete {path}, and run this command again."
       )
     text = json.dumps(Owner(socket.gethostname(), os.getpid())._asdict())

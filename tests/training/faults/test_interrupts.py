@@ -75,7 +75,7 @@ def test_waiting_for_environments_ends_before_the_epoch_is_abandoned(monkeypatch
 
 
 def test_hangup_requests_to_stop_unless_it_is_ignored():
-  before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # As `nohup` does.
+  before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # `nohup` does this.
   try:
     with interrupts_lib.Interrupts() as interrupts:
       os.kill(os.getpid(), signal.SIGHUP)

@@ -111,6 +111,6 @@ def test_temporary_files_of_living_processes_and_of_other_hosts_stay(tmp_path):
   # The parent of this process lives.
   kept = [make(f"{host}-{os.getppid()}"), make(f"other.host-{ended.pid}")]
   make(f"{host}-{ended.pid}")
-  make(f"{host}-{os.getpid()}")  # Of an earlier process with this id.
+  make(f"{host}-{os.getpid()}")  # An earlier process had this id.
   atomic_write.remove_abandoned(tmp_path)
   assert sorted(tmp_path.iterdir()) == sorted(kept)

@@ -75,7 +75,7 @@ def test_lock_of_another_host_is_taken_over_only_after_a_confirmation(tmp_path):
   with pytest.raises(config_lib.ConfigError) as caught:
     _lock(tmp_path)
   assert "may still be trained by process 7 on other.host" in str(caught.value)
-  assert f"If this process has ended, delete {tmp_path}/lock, and run" in str(caught.value)
+  assert f"If that process has ended, delete {tmp_path}/lock, and run" in str(caught.value)
   assert run_lock.owner(tmp_path) == other
   # Other machines of a cluster know that its first machine was lost.
   _lock(tmp_path, lost=other)
