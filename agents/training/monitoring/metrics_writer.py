@@ -38,6 +38,7 @@ class MetricsWriter:
       new run.
 
   Raises:
+    ConfigError: If rows of the checkpoint are missing in `metrics.jsonl`.
     WriteError: If the files cannot be written. All methods except `close` also
       raise this error.
   """
@@ -45,9 +46,9 @@ class MetricsWriter:
   def __init__(self, folder: pathlib.Path, lengths: dict[str, int] | None = None) -> None:
     self._folder = folder
     with self._write_errors():
-      lengths = self._checked(lengths or {})
+      self._check_rows((lengths or {}).get("metrics.jsonl", 0))
       for path in self._paths():
-        self._cut(path, lengths.get(str(path.relative_to(folder))))
+        self._cut(path, (lengths or {}).get(str(path.relative_to(folder))))
       self._rows = open(folder / "metrics.jsonl", "a")
       self._writers = {
         phase: tf.summary.create_file_writer(str(folder / phase)) for phase in ("train", "eval")
@@ -150,18 +151,18 @@ class MetricsWriter:
       with contextlib.suppress(OSError, tf.errors.OpError):
         file.close()
 
-  def _checked(self, lengths: dict[str, int]) -> dict[str, int]:
-    """Warns if metrics.jsonl is too short; excludes an incomplete row."""
-    path, expected = self._folder / "metrics.jsonl", lengths.get("metrics.jsonl", 0)
-    content = path.read_bytes() if path.exists() else b""
-    if len(content) >= expected:
-      return lengths
-    progress.warn(
-      f"{path} has {len(content):,} bytes, but had {expected:,} bytes when the checkpoint was "
-      "saved. Some reports are missing. To keep them, stop this run now, restore the file from a "
-      "copy, and resume again. Otherwise, training continues without them."
-    )
-    return {**lengths, "metrics.jsonl": content.rfind(b"\n") + 1}
+  def _check_rows(self, expected: int) -> None:
+    """Compares the size of metrics.jsonl with its size in the checkpoint."""
+    path = self._folder / "metrics.jsonl"
+    size = path.stat().st_size if path.exists() else 0
+    if size < expected and path.exists():
+      raise config_lib.ConfigError(
+        f"{path} has {size:,} bytes, but had {expected:,} bytes when the checkpoint was saved. "
+        "Some reports are missing. Restore the file from a copy. To continue without its reports, "
+        "move it to another folder."
+      )
+    if size < expected:
+      progress.warn(f"{path} is missing. A new file begins.")
 
   def _cut(self, path: pathlib.Path, length: int | None) -> None:
     """Truncates a file, or deletes it; keeps the removed part in `cut`."""

@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pytest
@@ -77,28 +78,36 @@ def test_removed_rows_and_events_are_kept_in_another_folder(tmp_path):
   assert not any("cut" in path for path in io_wrapper.GetLogdirSubdirectories(str(tmp_path)))
 
 
-@pytest.mark.parametrize("left", ["row", "part of a row", "nothing", "no file"])
-def test_missing_rows_are_reported_and_later_rows_are_readable(left, tmp_path, capsys):
+def test_missing_rows_are_an_error_and_no_file_changes(tmp_path):
   writer = metrics_writer.MetricsWriter(tmp_path)
-  for step in (1, 2):
-    write(writer, step)
+  write(writer, 1)
+  lengths = writer.lengths()
+  write(writer, 2)
+  writer.close()
+  metrics = tmp_path / "metrics.jsonl"
+  os.truncate(metrics, lengths["metrics.jsonl"] - 9)
+  before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+  with pytest.raises(config_lib.ConfigError) as caught:
+    metrics_writer.MetricsWriter(tmp_path, lengths)
+  size = lengths["metrics.jsonl"]
+  assert f"has {size - 9} bytes, but had {size} bytes when the checkpoint" in str(caught.value)
+  assert "Restore the file from a copy." in str(caught.value)
+  assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_new_file_begins_after_a_warning_if_all_rows_are_missing(tmp_path, capsys):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  write(writer, 1)
   lengths = writer.lengths()
   writer.close()
-  metrics_writer.MetricsWriter(tmp_path, lengths).close()
-  assert not capsys.readouterr().err
-  path = tmp_path / "metrics.jsonl"
-  rows = path.read_text().splitlines(keepends=True)
-  path.write_text({"row": rows[0], "part of a row": rows[0] + rows[1][:9]}.get(left, ""))
-  if left == "no file":
-    path.unlink()
+  (tmp_path / "metrics.jsonl").unlink()
   resumed = metrics_writer.MetricsWriter(tmp_path, lengths)
-  write(resumed, 3)
+  write(resumed, 2)
   resumed.close()
-  assert steps(tmp_path)[0] == ([1, 3] if "row" in left else [3])
-  printed = capsys.readouterr().err.replace("\n", " ")
-  assert printed.startswith(f"Warning, {path} has ")
-  assert f"had {lengths['metrics.jsonl']} bytes when the checkpoint was saved" in printed
-  assert "restore the file from a copy, and resume again" in printed
+  assert steps(tmp_path)[0] == [2]
+  assert f"Warning, {tmp_path}/metrics.jsonl is missing." in capsys.readouterr().err.replace(
+    "\n", " "
+  )
 
 
 @system_calls.needs_strace

@@ -1,12 +1,12 @@
-import pathlib
-import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from agents import config as config_lib
 from agents.training.run_folder import checkpoint
-from tests.support import system_calls
+from tests.support import command, system_calls
 
 
 def save(folder, step):
@@ -164,17 +164,24 @@ def test_unreadable_checkpoint_is_not_skipped_like_a_damaged_one(call, error, me
   assert _load_newest(tmp_path)[1]["step"] == 2
 
 
+# Loads a checkpoint with 32 MB of additional memory.
+_LOAD = """
+import pathlib, resource, sys
+from agents.training.run_folder import checkpoint
+size = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**25, resource.RLIM_INFINITY))
+checkpoint.newest_readable(pathlib.Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Needs /proc.")
 def test_checkpoint_that_exceeds_the_memory_is_not_skipped(tmp_path):
   save(tmp_path, 1)
   checkpoint.save(tmp_path, 2, {"large": np.zeros(2**26, np.uint8)}, {"step": 2})
-  limits = resource.getrlimit(resource.RLIMIT_AS)
-  pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
-  resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**25, limits[1]))
-  try:
-    with pytest.raises(checkpoint.ReadError, match="2.npz can't be read: not enough memory"):
-      checkpoint.newest_readable(tmp_path)
-  finally:
-    resource.setrlimit(resource.RLIMIT_AS, limits)
+  done = subprocess.run(
+    [sys.executable, "-c", _LOAD, str(tmp_path)], cwd=command.ROOT, capture_output=True, text=True
+  )
+  assert f"ReadError: {checkpoint.newest(tmp_path)} can't be read: not enough memory" in done.stderr
   assert _load_newest(tmp_path)[1]["step"] == 2
 
 
