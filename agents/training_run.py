@@ -10,6 +10,7 @@
 """
 
 import contextlib
+import os
 import pathlib
 import shlex
 import shutil
@@ -71,7 +72,8 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
 
   Args:
     options: Settings and folder of the run.
-    interrupts: Requests to stop this process; by default Ctrl-C and SIGTERM.
+    interrupts: Requests to stop this process; by default Ctrl-C, SIGTERM and
+      SIGHUP.
 
   Raises:
     ConfigError: If the run cannot be trained with these settings.
@@ -80,6 +82,8 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
   if interrupts is None:
     with interrupts_lib.Interrupts() as interrupts:
       return train(options, interrupts)
+  # Environments may change the working directory of this process later.
+  options = options._replace(logdir=os.path.abspath(os.path.expanduser(options.logdir)))
   config, video_variables = prepare(options)
   folder = options.folder or run_folder.create(options.logdir, options.name, config)
   run = TrainingRun(folder, options.for_this_process(config), video_variables, interrupts)

@@ -106,7 +106,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
   space = search_space.SearchSpace(_read_space(args.space), str(args.space))
   space.check(build_config)
   name = args.study or shared.name
-  folder = args.logdir.expanduser() / name
+  folder = args.logdir.expanduser().absolute() / name
   arguments = functools.partial(_arguments, *source, changes)
   trials = trial_runner.TrialRunner(
     build_config, arguments, space, folder, args.at_once, interrupts

@@ -8,6 +8,7 @@ examples:
 
 import argparse
 import functools
+import os
 import sys
 import traceback
 
@@ -112,7 +113,8 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
   train = functools.partial(cluster_run.train, cluster) if cluster else training_run.train
   options = training_run.Options(
     None,
-    logdir=args.logdir or "~/logdir",
+    # Environments may change the working directory of this process later.
+    logdir=os.path.abspath(os.path.expanduser(args.logdir or "~/logdir")),
     env_processes=not args.no_env_processes,
     code=tuple(args.code),
   )

@@ -22,6 +22,7 @@ from agents.training.run_folder import (
   import_guard,
   provenance,
   run_folder,
+  run_lock,
   user_modules,
 )
 
@@ -178,6 +179,7 @@ def _participate(
   path, config = communicator.all_gather_object(None)[0]
   if not options.config:  # The config is from machine 0's run folder.
     import_guard.check(config, path, options.code)
+  coordinator = run_lock.owner(path)
   interrupts.farewell = f"Machine 0 saves the run in {path}."
   with training_run.open_trainer(
     options.for_this_process(config), interrupts, make_trainer
@@ -192,7 +194,7 @@ def _participate(
       complete = trainer.follow()
     except errors.MachineLost:
       if trainer.checkpoint:
-        _save(_folder(path, config, options.logdir), *trainer.checkpoint())
+        _save(_folder(path, config, options.logdir), coordinator, *trainer.checkpoint())
       raise
     except Exception as error:
       if crash_folder.is_environment_failure(error) and not interrupts():
@@ -208,11 +210,16 @@ def _participate(
   return training_run.TrainingOutcome(path, trainer.step, complete, 0 if complete else exit_code)
 
 
-def _save(folder: run_folder.RunFolder, arrays: dict[str, Any], metadata: dict[str, Any]) -> None:
-  """Saves the state from before the latest epoch."""
+def _save(
+  folder: run_folder.RunFolder,
+  coordinator: run_lock.Owner | None,
+  arrays: dict[str, Any],
+  metadata: dict[str, Any],
+) -> None:
+  """Saves the state from before the latest epoch, after machine 0 was lost."""
   step = metadata["step"]
   try:
-    with folder.locked():
+    with folder.locked(lost=coordinator):
       checkpoint.save(folder.checkpoints, step, arrays, metadata)
     message = f"Saved the run at step {step:,} in {folder.path}."
   except config_lib.ConfigError as error:

@@ -166,9 +166,9 @@ class DistributedTrainer(trainer.Trainer):
   def _episode_state(self) -> episode_data.EpisodeState:
     return rollout_status.merge_episodes(self._exchange_status(), self._episodes, None)
 
-  def _restore(self, episodes: episode_data.EpisodeState) -> bool:
+  def _restore(self, episodes: episode_data.EpisodeState) -> None:
     self._episodes = episodes
-    return super()._restore(episodes.rows(self._rows))
+    super()._restore(episodes.rows(self._rows))
 
   def _exchange_status(self) -> list[rollout_status.RolloutStatus]:
     """Returns the status of every machine; machine 0 collects all failures."""

@@ -1,6 +1,8 @@
 """Training on several machines, simulated by processes on one host."""
 
 import contextlib
+import json
+import re
 import signal
 import socket
 import time
@@ -8,7 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from agents.training.run_folder import checkpoint
+from agents import config as config_lib
+from agents.distributed import cluster_run
+from agents.training.run_folder import checkpoint, run_folder, run_lock
 from tests.support import command
 
 # Settings of a run that takes several seconds.
@@ -23,6 +27,19 @@ _LONG = (
   "eval_every=11000",
 )
 _DATA_PARALLEL = (*command.SMALL, "--steps", command.SMALL_STEPS, "--set", "data_parallel=true")
+
+
+def test_machine_saves_in_the_folder_of_the_lost_machine_0_on_another_host(tmp_path, capsys):
+  folder = run_folder.create(str(tmp_path), "test", config_lib.Config())
+  machine_0 = run_lock.Owner("other.host", 7)
+  for lost, message in (
+    (None, "did not save the run: .* may still be trained by process 7 on other.host"),
+    (machine_0, "Saved the run at step 5"),
+  ):
+    (folder.path / "lock").write_text(json.dumps(machine_0._asdict()))
+    cluster_run._save(folder, lost, {"a": np.ones(2)}, {"step": 5})
+    assert re.search(message, capsys.readouterr().err)
+    assert len(checkpoint.paths(folder.checkpoints)) == (lost == machine_0)
 
 
 def _ports(count):

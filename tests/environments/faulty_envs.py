@@ -176,6 +176,51 @@ class IgnoresSeed(toy.Counter):
     return np.frombuffer(os.urandom(2), np.uint8).astype(np.float32)
 
 
+class DiffersLater(toy.Counter):
+  """Changes its results by one bit, or fails, once a file exists.
+
+  Args:
+    path: Path of the file.
+    part: "observation", "reward" or "error".
+    length: Number of steps of an episode.
+  """
+
+  def __init__(self, path: str, part: str, length: int = 50):
+    super().__init__(length)
+    self._path, self._part = pathlib.Path(path), part
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    if self._path.exists():
+      if self._part == "error" and self._step == 2:
+        raise ValueError("fails since today")
+      if self._part == "observation":
+        observ = np.nextafter(observ, np.float32(np.inf))
+      if self._part == "reward":
+        reward = float(np.nextafter(np.float32(reward), np.float32(np.inf)))
+    return observ, reward, *rest
+
+
+class Prints(toy.Counter):
+  """Prints more than the buffer of stdout holds in each reset."""
+
+  def reset(self, *, seed=None, options=None):
+    print(10_000 * ".")
+    return super().reset(seed=seed)
+
+
+class ChangesFolder(toy.Counter):
+  """Changes the current folder of its process.
+
+  Args:
+    path: Path of the new folder.
+  """
+
+  def __init__(self, path: str):
+    super().__init__()
+    os.chdir(path)
+
+
 class Ends(toy.Counter):
   """Ends its process in the second step.
 

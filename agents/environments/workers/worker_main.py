@@ -19,7 +19,7 @@ import cloudpickle
 import gymnasium
 
 from agents.environments.blocks import base
-from agents.environments.data import mujoco_warnings
+from agents.environments.data import lost_output, mujoco_warnings
 from agents.environments.making import copied_registrations
 from agents.environments.workers import guard, protocol, shared_memory
 
@@ -38,14 +38,16 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int) -> None:
   faulthandler.enable(stacks_fd)
   faulthandler.register(signal.SIGUSR2, stacks_fd)
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer handles Ctrl-C.
-  _ignore_until_fork(signal.SIGTERM)
+  for signum in (signal.SIGTERM, signal.SIGHUP):
+    _ignore_until_fork(signum)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
   guard.start(lifeline_fd, _SECONDS_TO_CLOSE)
   with contextlib.suppress(OSError):  # Exists only on Linux.
     # If memory runs out, the kernel kills a worker, which can be replaced.
     pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
   gymnasium.logger.min_level = gymnasium.logger.ERROR  # The trainer has warned.
-  _serve(socket.socket(fileno=connection_fd))
+  with lost_output.discarded():
+    _serve(socket.socket(fileno=connection_fd))
 
 
 def _serve(connection: socket.socket) -> None:

@@ -6,16 +6,18 @@ code.yaml        digests of the code that started the run
 checkpoints/     the newest three, and some older ones
 metrics.jsonl    one line per report
 events..., train/, eval/    events for TensorBoard
+cut/             parts of these files that resuming has removed
 videos/          videos of episodes
 crashes/         failures, see `crash_folder`
+lock             process that trains the run, see `run_lock`
 """
 
 import contextlib
 import datetime
-import fcntl
 import itertools
 import os
 import pathlib
+import re
 from collections.abc import Iterator, Sequence
 
 import yaml
@@ -27,6 +29,7 @@ from agents.training.run_folder import (
   checkpoint,
   import_guard,
   provenance,
+  run_lock,
   user_modules,
 )
 
@@ -47,7 +50,8 @@ class RunFolder:
   """
 
   def __init__(self, path: str | os.PathLike) -> None:
-    self.path = pathlib.Path(path).expanduser()
+    # Environments may change the working directory of this process later.
+    self.path = pathlib.Path(path).expanduser().absolute()
     try:
       text = (self.path / "config.yaml").read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -72,26 +76,19 @@ class RunFolder:
     )
 
   @contextlib.contextmanager
-  def locked(self) -> Iterator[None]:
-    """Locks the folder against other training processes.
+  def locked(self, lost: run_lock.Owner | None = None) -> Iterator[None]:
+    """Locks the folder against other training processes; see `run_lock.locked`.
+
+    Args:
+      lost: Process of another host that has ended, if known.
 
     Yields:
       None.
-
-    Raises:
-      ConfigError: If another process holds the lock.
     """
-    descriptor = os.open(self.path, os.O_RDONLY)
-    try:
-      try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      except BlockingIOError:
-        raise config_lib.ConfigError(f"{self.path} is being trained by another process.") from None
-      for path in self.checkpoints.glob("*.tmp"):  # Left by a killed process.
-        path.unlink()
+    with run_lock.locked(self.path, lost):
+      for folder in (self.path, self.checkpoints, self.path / "crashes", self.path / "cut"):
+        atomic_write.remove_abandoned(folder)
       yield
-    finally:
-      os.close(descriptor)
 
   def changes(self) -> list[str]:
     """Compares packages and code with their versions at the start of the run.
@@ -182,7 +179,8 @@ def with_config(logdir: str | os.PathLike, config: config_lib.Config) -> list[Ru
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   """Creates the folder `LOGDIR/<time>-<name>/` for a new run.
 
-  If the folder exists already, a number is added to the time.
+  The names of runs sort in the order of their creation. Therefore, if another
+  run has the same or a later time, a number is added to the latest time.
 
   Args:
     logdir: Path of the folder of runs.
@@ -195,9 +193,11 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   Raises:
     ConfigError: If the folder cannot be created.
   """
-  timestamp = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
-  for suffix in itertools.chain([""], map(".{}".format, itertools.count(2))):
-    path = pathlib.Path(logdir).expanduser() / f"{timestamp}{suffix}-{name}"
+  parent = pathlib.Path(logdir).expanduser().absolute()
+  latest = max(map(_position, _runs(parent)), default=("", 0))
+  time, last = max(latest, (f"{datetime.datetime.now():%Y%m%dT%H%M%S}", 0))
+  for number in itertools.count(last + 1):
+    path = parent / f"{time}{f'.{number}' * (number > 1)}-{name}"
     try:
       path.mkdir(parents=True)
       break
@@ -219,11 +219,17 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
   """Returns all runs in a folder, the oldest first."""
 
-  # The first 15 characters of the name are the time.
-  def start_time(run: pathlib.Path) -> tuple[str, int, str]:
-    return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
+  # Runs of earlier versions with the same time have no numbers.
+  def order(run: pathlib.Path) -> tuple[tuple[str, int], int, str]:
+    return _position(run), (run / "config.yaml").stat().st_mtime_ns, run.name
 
-  return sorted((path.parent for path in logdir.glob("*/config.yaml")), key=start_time)
+  return sorted((path.parent for path in logdir.glob("*/config.yaml")), key=order)
+
+
+def _position(run: pathlib.Path) -> tuple[str, int]:
+  """Returns the time and the number in the name of a run; see `create`."""
+  found = re.match(r"(\d{8}T\d{6})(?:\.(\d+))?-", run.name)
+  return (found[1], int(found[2] or 1)) if found else ("", 0)
 
 
 def _has_checkpoint(run: pathlib.Path) -> bool:
