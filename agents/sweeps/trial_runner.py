@@ -169,10 +169,10 @@ class TrialRunner:
           break
         if self.stop():
           raise TrialInterrupted
-    return process.returncode
+    return process.wait()
 
   def _wait_for_lock(self, trial: optuna.Trial, run: run_folder.RunFolder) -> None:
-    """Waits until no other process trains a run, for example of a dead sweep."""
+    """Waits until no other process trains the run, such as one of a dead sweep."""
     deadline, message = time.monotonic() + _LOCK_SECONDS, ""
     # After the time limit, `train` fails with this message.
     while not self.stop() and time.monotonic() < deadline:
