@@ -16,8 +16,8 @@ from agents import config as config_lib
 from agents import configs, errors, training_run
 from agents.commands import list_configs, merge_settings, parsing
 from agents.configs import presets
+from agents.distributed import access, cluster_run
 from agents.distributed import cluster as cluster_lib
-from agents.distributed import cluster_run
 from agents.environments.blocks import base
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.run_folder import checkpoint, run_folder
@@ -103,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
   both(
     "--task N", "index of this machine in the cluster; machine 0 has the run folder (no default)"
   )
+  both("--cluster-secret-file FILE", "secret that all machines share (no default)")
   both("--print_config", "print all settings with their origin, without training")
   return parser
 
@@ -110,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int:
   """Prints the settings or trains the run; returns the exit code."""
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
+  if cluster:
+    cluster = cluster._replace(secret=access.read_secret(args.cluster_secret_file))
   train = functools.partial(cluster_run.train, cluster) if cluster else training_run.train
   options = training_run.Options(
     None,

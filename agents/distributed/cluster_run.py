@@ -144,7 +144,7 @@ def _coordinate(
   folder = folder or run_folder.create(options.logdir, options.name, config)
   run = _CoordinatedRun(folder, options.for_this_process(config), video_variables, interrupts)
   with folder.locked():
-    communicator.all_gather_object((folder.path.resolve(), config))
+    communicator.all_gather_object((str(folder.path.resolve()), config_lib.dump(config)))
     return run.train(make_trainer)
 
 
@@ -176,7 +176,8 @@ def _participate(
     training_run.check(options.config)
     user_modules.record(options.config)
   communicator, make_trainer = _connect(cluster, options, interrupts)
-  path, config = communicator.all_gather_object(None)[0]
+  folder, text = communicator.all_gather_object(None)[0]
+  path, config = pathlib.Path(folder), config_lib.load(text, "the config of machine 0")
   if not options.config:  # The config is from machine 0's run folder.
     import_guard.check(config, path, options.code)
   coordinator = run_lock.owner(path)

@@ -37,6 +37,8 @@ from agents.training.run_folder import (
 class RunFolder:
   """An existing run folder.
 
+  Use `find` to build anything from the config of another person's run.
+
   Attributes:
     path: Path of the folder.
     config: Configuration of the run.

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from agents import config as config_lib
-from agents import trained_policy
+from agents import configs, trained_policy
 from agents.commands import export, replay, train, visualize
 from agents.environments.data import failure_budget
 from agents.training.faults import crash_folder
@@ -115,6 +115,11 @@ def test_installed_modules_are_permitted(shared):
     {"network.hidden": "missing_module:X"},  # The import reports it.
   ):
     import_guard.check(_config(changes), shared / "run")
+
+
+def test_named_configs_are_permitted(tmp_path):
+  for name in configs.names():
+    import_guard.check(configs.load(name)[1], tmp_path)
 
 
 def test_modules_in_a_run_folder_are_refused_in_an_allowed_folder(shared):
