@@ -172,7 +172,7 @@ class TrialRunner:
     return process.wait()
 
   def _wait_for_lock(self, trial: optuna.Trial, run: run_folder.RunFolder) -> None:
-    """Waits until no other process trains the run, such as one of a dead sweep."""
+    """Waits until no process, such as one of another sweep, trains a run."""
     deadline, message = time.monotonic() + _LOCK_SECONDS, ""
     # After the time limit, `train` fails with this message.
     while not self.stop() and time.monotonic() < deadline:
