@@ -71,20 +71,17 @@ def _check_module(module: str, folder: pathlib.Path, allowed: Sequence[str]) -> 
     # Python does not look there, but the error can name the file.
     files = named_modules.files(module, [os.getcwd()])
   outside = [file for file in files or () if not named_modules.is_installed(file)]
-  records = user_modules.find(module, files or ())
   if any(named_modules.is_within(file, [folder]) for file in outside):
     reason, place = "is in this folder. Move it to another folder DIR", "DIR"
   elif all(named_modules.is_within(file, allowed) for file in outside):
     return
-  elif any(entry.unchanged for entry in records):
-    return
   else:
+    records = user_modules.find(module, files or ())
+    if any(entry.unchanged for entry in records):
+      return
+    has_changed = "has changed since a run of yours used it"
+    reason = has_changed if records else "does not belong to an installed package"
     place = shlex.quote(str(named_modules.parent_folder(module, outside[-1])))
-    reason = (
-      "has changed since a run of yours used it"
-      if records
-      else "does not belong to an installed package"
-    )
   raise config_lib.ConfigError(
     f"{folder} names the module '{module}', which would execute {outside[-1]}. This file "
     f"{reason}. If you trust its code, add --code {place}"
