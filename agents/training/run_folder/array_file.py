@@ -1,7 +1,9 @@
 """Reads arrays of .npz files that another person may have written."""
 
+import io
 import math
 import os
+import pathlib
 import zipfile
 from typing import IO
 
@@ -11,7 +13,7 @@ _KINDS = "biufU"  # Booleans, integers, floats and texts.
 
 
 def read(path: str | os.PathLike) -> dict[str, np.ndarray]:
-  """Reads all arrays of a file; needs at most as much memory as the file.
+  """Reads all arrays of a file; needs at most twice the memory of the file.
 
   Args:
     path: File that `numpy.savez` has written, without compression.
@@ -25,15 +27,17 @@ def read(path: str | os.PathLike) -> dict[str, np.ndarray]:
       than the file.
     zipfile.BadZipFile: If the file is damaged.
   """
-  size = os.path.getsize(path)
-  with zipfile.ZipFile(path) as archive:
+  # `zipfile` would report an error of the disk as a damaged file.
+  content = pathlib.Path(path).read_bytes()
+  size = len(content)
+  with zipfile.ZipFile(io.BytesIO(content)) as archive:
     # Compressed or overlapping arrays would need more memory than the file.
     if sum(member.file_size for member in archive.infolist()) > size:
       raise ValueError("its arrays are larger than the file")
     for member in archive.infolist():
       with archive.open(member) as stream:
         _check_header(stream, member.file_size, size)
-  with np.load(path, allow_pickle=False) as file:
+  with np.load(io.BytesIO(content), allow_pickle=False) as file:
     return {name: file[name] for name in file.files}
 
 
