@@ -23,6 +23,7 @@ _COMMANDS = ("train", "visualize", "report", "export", "sweep", "check", "replay
 
 def main() -> int:
   """Runs the command named by the first argument; returns its exit code."""
+  parsing.exclude_current_folder()
   name, *arguments = sys.argv[1:] or [""]
   if name in _COMMANDS:
     command = importlib.import_module(f"agents.commands.{name}")

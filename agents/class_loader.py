@@ -1,9 +1,10 @@
 """Loads custom classes, which a config names as `module:Class`.
 
-Python looks for the modules on its path, in the current folder, and in the
-folder of the config's file. `find_class` checks a class before any caller
-creates an object, because the config of an untrusted run could otherwise call
-arbitrary functions.
+For new runs, Python looks for the modules on its path, in the current folder,
+and in the folder of the config's file. `import_guard` checks the modules of
+existing runs before they are imported. `find_class` checks a class before any
+caller creates an object, because the config of an untrusted run could otherwise
+call arbitrary functions.
 """
 
 import importlib
@@ -16,8 +17,8 @@ from agents import config_parsing
 
 # Advice for messages about a missing module.
 PLACES = (
-  "Python looks for modules on its path, in the current folder, and in "
-  "the folder of the config's file."
+  "Python looks for modules on its path. For new runs, it also looks in the current folder and in "
+  "the folder of the config's file; for existing runs, in the folders of the option --code."
 )
 
 

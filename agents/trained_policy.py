@@ -10,6 +10,7 @@ The policy takes the mean action, as in evaluations.
 """
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -90,23 +91,29 @@ class TrainedPolicy:
       return self._function(inputs)
 
 
-def load(run: str | os.PathLike, checkpoint: str | int | None = None) -> TrainedPolicy:
+def load(
+  run: str | os.PathLike,
+  checkpoint: str | int | None = None,
+  code: Sequence[str | os.PathLike] = (),
+) -> TrainedPolicy:
   """Loads a policy.
 
   Args:
     run: Run folder; in a folder of runs, the newest run with a checkpoint.
     checkpoint: Step or file name of a checkpoint, or "best" for the policy with
       the best evaluation; by default the newest checkpoint.
+    code: Folders with modules that the config of the run may name, like the
+      option --code of commands.
 
   Returns:
     The policy, which takes the mean action.
 
   Raises:
-    ConfigError: If there is no such run or checkpoint, or the environment of
-      the run cannot be built.
+    ConfigError: If there is no such run or checkpoint, the environment of the
+      run cannot be built, or the config names code without permission.
     RunError: If the checkpoint is damaged.
   """
-  folder = run_folder.find(run)
+  folder = run_folder.find(run, code)
   make.check(folder.config.env)
   path = checkpoint_lib.find(folder.checkpoints, None if checkpoint is None else str(checkpoint))
   with tf.device("CPU:0"):

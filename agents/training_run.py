@@ -10,6 +10,7 @@
 """
 
 import contextlib
+import os
 import pathlib
 import shlex
 import shutil
@@ -45,6 +46,8 @@ class Options(NamedTuple):
   folder: run_folder.RunFolder | None = None
   # False steps the environments in this process; results do not change.
   env_processes: bool = True
+  # Folders with modules that the config of an existing run may name.
+  code: tuple[str, ...] = ()
 
   def for_this_process(self, config: config_lib.Config) -> config_lib.Config:
     """Returns the settings of the run, changed by the options of this process.
@@ -69,7 +72,8 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
 
   Args:
     options: Settings and folder of the run.
-    interrupts: Requests to stop this process; by default Ctrl-C and SIGTERM.
+    interrupts: Requests to stop this process; by default Ctrl-C, SIGTERM and
+      SIGHUP.
 
   Raises:
     ConfigError: If the run cannot be trained with these settings.
@@ -78,6 +82,8 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
   if interrupts is None:
     with interrupts_lib.Interrupts() as interrupts:
       return train(options, interrupts)
+  # Environments may change the working directory of this process later.
+  options = options._replace(logdir=os.path.abspath(os.path.expanduser(options.logdir)))
   config, video_variables = prepare(options)
   folder = options.folder or run_folder.create(options.logdir, options.name, config)
   run = TrainingRun(folder, options.for_this_process(config), video_variables, interrupts)

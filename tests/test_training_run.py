@@ -7,7 +7,7 @@ import pytest
 from agents import config as config_lib
 from agents import configs, training_run
 from agents.training.faults import interrupts as interrupts_lib
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 from tests.support import command
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -56,6 +56,26 @@ def test_outcome_of_an_interrupted_run(config, tmp_path, capsys):
   assert not outcome.complete
   assert outcome.exit_code == 128 + signal.SIGTERM
   assert f"train {outcome.path}" in capsys.readouterr().out
+
+
+def test_relative_logdir_stays_valid_if_an_environment_changes_the_current_folder(
+  config, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  elsewhere = tmp_path / "elsewhere"
+  elsewhere.mkdir()
+  config = config.override(
+    {
+      "env.id": "tests.environments.faulty_envs:ChangesFolder",
+      "env.kwargs": {"path": str(elsewhere)},
+    }
+  )
+  with interrupts_lib.Interrupts() as interrupts:
+    interrupts.signum = signal.SIGTERM
+    outcome = training_run.train(training_run.Options(config, "x", "logs", None, False), interrupts)
+  assert outcome.path.parent == tmp_path / "logs"
+  assert checkpoint.paths(outcome.path / "checkpoints")
+  assert not list(elsewhere.iterdir())
 
 
 def test_error_while_building_the_trainer_leaves_no_run_folder(config, tmp_path, monkeypatch):

@@ -44,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     default=[],
   )
   with parsing.parsed(parser, argv) as args:
+    parsing.import_from_current_folder()
     if args.name in configs.names() or args.name.endswith(".py"):
       config = configs.load(args.name)[1]
     else:

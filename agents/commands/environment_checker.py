@@ -303,8 +303,13 @@ def _check_workers(trial: _Trial) -> Problems:
           arrays += batch.step(action)
         results.append([array.tobytes() for array in arrays])
         if workers:
-          # Replays the running episodes; raises if the observations differ.
-          batch.restore(batch.snapshot())
+          if not batch.restore(batch.snapshot()):
+            (failure,) = batch.failure_budget.drain()
+            yield Problem(
+              failure.text.split("\n\n")[1],
+              "Results must depend only on seeds and actions. Otherwise a run can't continue its "
+              "episodes when it is resumed.",
+            )
   if results[0] != results[1]:
     yield Problem(
       "Steps in worker processes and steps in one process return different values.",

@@ -53,10 +53,10 @@ def main(argv: list[str] | None = None) -> int:
   option(
     "--out DIR", "new folder for the exported files (no default)", type=pathlib.Path, required=True
   )
+  parsing.add_code(parser)
   with parsing.parsed(parser, argv) as args:
-    export(
-      run_folder.find(args.run), args.out, args.format, args.checkpoint, args.actions == "sampled"
-    )
+    folder = run_folder.find(args.run, args.code)
+    export(folder, args.out, args.format, args.checkpoint, args.actions == "sampled")
   return 0
 
 

@@ -148,16 +148,40 @@ def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
   }
 
 
+def add_code(parser: argparse._ActionsContainer) -> None:
+  """Adds the option --code of commands that use the config of a run folder.
+
+  Args:
+    parser: Parser, or argument group of a parser.
+  """
+  option(
+    parser,
+    "--code DIR",
+    "folder with modules that the run's config may name; repeat the option for more folders "
+    "(default: none; modules that your own runs have named need no permission)",
+    action="append",
+    default=[],
+  )
+
+
+def exclude_current_folder() -> None:
+  """Removes the current folder from Python's path unless it has this package.
+
+  `python -m` adds the folder, which may contain files of other people.
+  """
+  current = os.path.realpath(os.getcwd())
+  if current != os.path.dirname(os.path.dirname(os.path.realpath(config_lib.__file__))):
+    sys.path[:] = [each for each in sys.path if os.path.realpath(each) != current]
+
+
 def import_from_current_folder() -> None:
-  """Makes modules in the current folder, such as environments, importable."""
+  """Makes modules in the current folder importable for the user's new run."""
   sys.path.append(os.getcwd())
 
 
 @contextlib.contextmanager
 def parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> Iterator[argparse.Namespace]:
   """Context that prints expected errors in one line and ends the process.
-
-  Modules in the current folder, such as environments, become importable.
 
   Args:
     parser: Parser of the subcommand.
@@ -167,7 +191,6 @@ def parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> Iterator[
     The parsed arguments.
   """
   args = parser.parse_args(argv)
-  import_from_current_folder()
   try:
     yield args
   except config_lib.ConfigError as error:

@@ -50,14 +50,14 @@ def main(argv: list[str] | None = None) -> int:
     "render a video of the episodes without the last step, which failed (default: no video)",
     type=pathlib.Path,
   )
+  parsing.add_code(parser)
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
-  parsing.import_from_current_folder()
   faulthandler.enable(sys.__stderr__ or 2)  # Reports crashes of native code.
   try:
     path = crash_folder.find(args.path.expanduser())
-    crash = crash_folder.load(path)
+    crash = crash_folder.load(path, args.code)
     if not crash.config.env.deterministic:
       raise config_lib.ConfigError(
         f"{path}: the episodes can't be repeated, as env.backend is {crash.config.env.backend}."

@@ -74,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
   )
   option("--set KEY=VALUE", "change a setting of all runs", action="append", default=[])
   with parsing.parsed(parser, argv) as args:
+    parsing.import_from_current_folder()
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError("a sweep needs optuna: pip install 'batched-ppo[sweep]'.")
     parsing.check_counts(args, "trials", "at_once")
@@ -105,7 +106,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
   space = search_space.SearchSpace(_read_space(args.space), str(args.space))
   space.check(build_config)
   name = args.study or shared.name
-  folder = args.logdir.expanduser() / name
+  folder = args.logdir.expanduser().absolute() / name
   arguments = functools.partial(_arguments, *source, changes)
   trials = trial_runner.TrialRunner(
     build_config, arguments, space, folder, args.at_once, interrupts

@@ -8,6 +8,7 @@ examples:
 
 import argparse
 import functools
+import os
 import sys
 import traceback
 
@@ -15,8 +16,8 @@ from agents import config as config_lib
 from agents import configs, errors, training_run
 from agents.commands import list_configs, merge_settings, parsing
 from agents.configs import presets
+from agents.distributed import access, cluster_run
 from agents.distributed import cluster as cluster_lib
-from agents.distributed import cluster_run
 from agents.environments.blocks import base
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.run_folder import checkpoint, run_folder
@@ -33,7 +34,6 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = _parser()
   args = parser.parse_args(argv)
-  parsing.import_from_current_folder()
   if args.config == "list":
     print(list_configs.table())
     return 0
@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
   new("--eager", "execute operations one by one, for debugging (default: compiled)")
   existing = parser.add_argument_group("an existing run")
   parsing.add_run(existing, "--resume", "run to resume from its newest checkpoint")
+  parsing.add_code(existing)
   both = functools.partial(parsing.option, parser.add_argument_group("new and existing runs"))
   both(
     "--steps N",
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
   both(
     "--task N", "index of this machine in the cluster; machine 0 has the run folder (no default)"
   )
+  both("--cluster-secret-file FILE", "secret that all machines share (no default)")
   both("--print_config", "print all settings with their origin, without training")
   return parser
 
@@ -109,9 +111,15 @@ def _parser() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int:
   """Prints the settings or trains the run; returns the exit code."""
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
+  if cluster:
+    cluster = cluster._replace(secret=access.read_secret(args.cluster_secret_file))
   train = functools.partial(cluster_run.train, cluster) if cluster else training_run.train
   options = training_run.Options(
-    None, logdir=args.logdir or "~/logdir", env_processes=not args.no_env_processes
+    None,
+    # Environments may change the working directory of this process later.
+    logdir=os.path.abspath(os.path.expanduser(args.logdir or "~/logdir")),
+    env_processes=not args.no_env_processes,
+    code=tuple(args.code),
   )
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.
@@ -129,6 +137,9 @@ def _new(args: argparse.Namespace) -> merge_settings.Settings:
     raise config_lib.ConfigError(
       f"name a --config ({', '.join(configs.names())}) or a run folder to resume."
     )
+  if args.code:
+    raise config_lib.ConfigError("--code needs an existing run; a new run may name any module.")
+  parsing.import_from_current_folder()
   return merge_settings.of_new_run(
     args.config,
     args.preset,
@@ -143,9 +154,9 @@ def _resumed(
     if getattr(args, option):
       raise config_lib.ConfigError(
         f"--{option} can't change an existing run; a resumed run takes "
-        "--steps, --device, --video_every and --no-env-processes."
+        "--steps, --device, --video_every, --no-env-processes and --code."
       )
-  folder = run_folder.find(run)
+  folder = run_folder.find(run, args.code)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
   settings = merge_settings.of_old_run(

@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     _check_arguments(args)
     if not (run := parsing.run(args)):
       raise config_lib.ConfigError("name a run folder, such as ~/logdir.")
-    folder = run_folder.find(run)
+    folder = run_folder.find(run, args.code)
     outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
     rollouts = Rollouts(
       args.checkpoint, args.num_episodes, args.num_agents or 1, args.policy == "sampled", args.grid
@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
   parser = parsing.make_parser("visualize", __doc__)
   group = parser.add_argument_group("input and output")
   parsing.add_run(group, "--logdir", "run folder")
+  parsing.add_code(group)
   files = functools.partial(parsing.option, group)
   files("--outdir DIR", "folder for the videos and episodes.json (default: RUN_DIR/videos)")
   files(

@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from agents import build
 from agents import config as config_lib
+from agents.distributed import access, collectives, coordinator, padded_actor, shared_updates
 from agents.distributed import cluster as cluster_lib
-from agents.distributed import collectives, coordinator, padded_actor, shared_updates
 from agents.environments.workers import pool
 from agents.simulation import evaluator as evaluator_lib
 from agents.simulation import in_graph_batch_env
@@ -20,16 +20,18 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
   configures collective operations only at the start of a program.
 
   Args:
-    cluster: Addresses of the machines.
+    cluster: Addresses of the machines, and their secret.
 
   Returns:
     Communicator of the connected machines.
 
   Raises:
-    ConfigError: If another program uses the port of this machine.
+    ConfigError: If another program uses the port of this machine, or the secret
+      of a machine differs.
     MachineLost: If another machine does not answer.
   """
   tf.config.set_visible_devices([], "GPU")
+  access.warn_of_open_port(cluster)
   with cluster_lib.start_watchdog(cluster):
     # The constructor starts TensorFlow's server, and a service that detects
     # lost machines. The strategy itself is not used.
@@ -42,7 +44,7 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
       )
     )
     communicator = collectives.Communicator(cluster.task, len(cluster.addresses))
-    communicator.all_gather_object(None)
+    access.authenticate(communicator, cluster)
   return communicator
 
 

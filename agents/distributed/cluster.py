@@ -29,6 +29,7 @@ class Cluster(NamedTuple):
 
   addresses: tuple[str, ...]  # host:port of each machine.
   task: int  # Index of this machine; machine 0 has the run folder.
+  secret: bytes = b""  # Equal on all machines, see `access`.
 
   def name(self, task: int) -> str:
     """Returns the name of a machine in messages.

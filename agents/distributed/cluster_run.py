@@ -17,7 +17,14 @@ from agents.distributed import cluster as cluster_lib
 from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint, provenance, run_folder
+from agents.training.run_folder import (
+  checkpoint,
+  import_guard,
+  provenance,
+  run_folder,
+  run_lock,
+  user_modules,
+)
 
 
 def train(
@@ -137,7 +144,7 @@ def _coordinate(
   folder = folder or run_folder.create(options.logdir, options.name, config)
   run = _CoordinatedRun(folder, options.for_this_process(config), video_variables, interrupts)
   with folder.locked():
-    communicator.all_gather_object((folder.path.resolve(), config))
+    communicator.all_gather_object((str(folder.path.resolve()), config_lib.dump(config)))
     return run.train(make_trainer)
 
 
@@ -167,8 +174,13 @@ def _participate(
   """Trains by executing the commands of the coordinator."""
   if options.config:
     training_run.check(options.config)
+    user_modules.record(options.config)
   communicator, make_trainer = _connect(cluster, options, interrupts)
-  path, config = communicator.all_gather_object(None)[0]
+  folder, text = communicator.all_gather_object(None)[0]
+  path, config = pathlib.Path(folder), config_lib.load(text, "the config of machine 0")
+  if not options.config:  # The config is from machine 0's run folder.
+    import_guard.check(config, path, options.code)
+  coordinator = run_lock.owner(path)
   interrupts.farewell = f"Machine 0 saves the run in {path}."
   with training_run.open_trainer(
     options.for_this_process(config), interrupts, make_trainer
@@ -183,7 +195,7 @@ def _participate(
       complete = trainer.follow()
     except errors.MachineLost:
       if trainer.checkpoint:
-        _save(_folder(path, config, options.logdir), *trainer.checkpoint())
+        _save(_folder(path, config, options.logdir), coordinator, *trainer.checkpoint())
       raise
     except Exception as error:
       if crash_folder.is_environment_failure(error) and not interrupts():
@@ -199,11 +211,16 @@ def _participate(
   return training_run.TrainingOutcome(path, trainer.step, complete, 0 if complete else exit_code)
 
 
-def _save(folder: run_folder.RunFolder, arrays: dict[str, Any], metadata: dict[str, Any]) -> None:
-  """Saves the state from before the latest epoch."""
+def _save(
+  folder: run_folder.RunFolder,
+  coordinator: run_lock.Owner | None,
+  arrays: dict[str, Any],
+  metadata: dict[str, Any],
+) -> None:
+  """Saves the state from before the latest epoch, after machine 0 was lost."""
   step = metadata["step"]
   try:
-    with folder.locked():
+    with folder.locked(lost=coordinator):
       checkpoint.save(folder.checkpoints, step, arrays, metadata)
     message = f"Saved the run at step {step:,} in {folder.path}."
   except config_lib.ConfigError as error:

@@ -4,7 +4,6 @@ All machines call the same operations in the same order.
 """
 
 import contextlib
-import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import errors
+from agents.distributed import message
 from agents.ops import tensor_bytes
 
 _GROUP_KEY = 1  # Identifies the group of all machines.
@@ -72,7 +72,7 @@ class Communicator:
     header = 4 * len(tensors)
     with tf.control_dependencies([start]):
       rows = [tensor_bytes.as_bytes(tensor) for tensor in (lengths, *tensors)]
-      message = tf.concat([tf.reshape(each, [-1]) for each in rows], 0)
+      sent = tf.concat([tf.reshape(each, [-1]) for each in rows], 0)
     row_bytes = [each.shape[1] for each in rows[1:]]
     # Sizes of tensors may be unknown when the graph is traced. The first
     # operation therefore sends `room` bytes, a number that must be equal on all
@@ -87,12 +87,12 @@ class Communicator:
       )
     )
     room = _round_up(header + static_bytes + max(static_bytes // 2, _MIN_ROOM))
-    first = self._gather_bytes(message[:room], room)
+    first = self._gather_bytes(sent[:room], room)
     lengths = tensor_bytes.restore(first[:, :header], np.dtype(np.int32), [len(tensors)])
     sizes = lengths * row_bytes
     longest = header + tf.reduce_max(tf.reduce_sum(sizes, 1))
     raw = tf.cond(
-      longest <= room, lambda: first, lambda: self._gather_bytes(message, _round_up(longest))
+      longest <= room, lambda: first, lambda: self._gather_bytes(sent, _round_up(longest))
     )
 
     def read(rank: int) -> Any:
@@ -115,21 +115,34 @@ class Communicator:
     return gathered, seconds
 
   def all_gather_object(self, value: Any) -> list[Any]:
-    """Gathers a Python object from every machine.
+    """Gathers a value from every machine.
 
     Args:
-      value: Picklable object.
+      value: JSON value, which may contain arrays; see `message`.
 
     Returns:
-      The object of each machine.
+      The value of each machine, with lists in place of tuples.
 
     Raises:
       MachineLost: If another machine does not answer.
     """
-    message = tf.constant(np.frombuffer(pickle.dumps(value), np.uint8))
+    return [*map(message.decode, self.all_gather_bytes(message.encode(value)))]
+
+  def all_gather_bytes(self, value: bytes) -> list[bytes]:
+    """Gathers bytes of any length from every machine.
+
+    Args:
+      value: Bytes of this machine.
+
+    Returns:
+      The bytes of each machine.
+
+    Raises:
+      MachineLost: If another machine does not answer.
+    """
     with self.lost_machines():
-      gathered, _ = self._gather_vector(message)
-    return [pickle.loads(each.numpy()) for each in gathered]
+      gathered, _ = self._gather_vector(tf.constant(np.frombuffer(value, np.uint8)))
+    return [each.numpy().tobytes() for each in gathered]
 
   def all_reduce(self, tensor: tf.Tensor) -> tf.Tensor:
     """Returns the sum of the tensors of all machines, bit-equal on each.

@@ -23,6 +23,8 @@ from agents.training.monitoring import recent_episodes
 # Minimum stepping time of a slow machine, relative to the fastest machine.
 _SLOW_RATIO = 1.5
 _SLOW_EPOCHS = 10  # Consecutive slow epochs before the warning.
+# Methods that all machines call when machine 0 calls them.
+_COMMANDS = "start", "evaluate", "load", "change_random_numbers"
 
 
 class Coordinator(trainer_lib.DistributedTrainer):
@@ -126,6 +128,7 @@ class Participant(trainer_lib.DistributedTrainer):
 
     Raises:
       MachineLost: If another machine does not answer.
+      MachinesDiffer: If a command is unknown.
     """
     while True:
       method, *arguments = self.exchange(None)[0]
@@ -133,8 +136,10 @@ class Participant(trainer_lib.DistributedTrainer):
         return arguments[0]
       if method == "epoch":
         self._train(*arguments)
-      else:  # "start", "evaluate", "load" or "change_random_numbers".
+      elif method in _COMMANDS:
         getattr(self, method)(*arguments)
+      else:
+        raise errors.MachinesDiffer(f"Machine 0 has sent the unknown command {method!r}.")
 
   def load(self, arrays: dict[str, np.ndarray]) -> None:
     """See `Trainer.load`."""

@@ -1,4 +1,4 @@
-"""Python objects that the machines exchange after each collected rollout."""
+"""Data that the machines exchange after each collected rollout."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,6 +20,31 @@ class RolloutStatus(NamedTuple):
   finished: list[episode_data.Episode]  # Ended episodes, in order of time.
   failures: list[failure_budget.Failure]  # Failures that machine 0 will report.
   seconds: float  # Time that this machine waited for its environments.
+
+  def to_data(self) -> list[Any]:
+    """Returns lists and arrays, from which `from_data` restores the status."""
+    finished = [
+      [episode.seed, episode.action, episode.score, episode.info] for episode in self.finished
+    ]
+    return [self.episodes, finished, self.failures, self.seconds]
+
+
+def from_data(data: list[Any]) -> RolloutStatus:
+  """Restores a status.
+
+  Args:
+    data: Result of `to_data`, with lists in place of tuples.
+  """
+  episodes, finished, failures, seconds = data
+  return RolloutStatus(
+    episode_data.EpisodeState(*episodes),
+    [episode_data.Episode(*episode) for episode in finished],
+    [
+      failure_budget.Failure(text, tuple(failure_budget.FailedEpisode(*each) for each in failed))
+      for text, failed in failures
+    ],
+    seconds,
+  )
 
 
 def merge_episodes(

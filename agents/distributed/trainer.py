@@ -44,7 +44,7 @@ class DistributedTrainer(trainer.Trainer):
     self._num_eval_envs = num_eval_envs
     # Metrics of the latest epoch, or a checksum of the variables after an
     # evaluation. Must be equal on all machines.
-    self._fingerprint: bytes | int = b""
+    self._fingerprint: str | int = ""
     self._step_seconds_before = 0.0
     num_envs = len(self.train_env) * communicator.world_size
     self._rows = rows = communicator.local_rows(num_envs)
@@ -82,7 +82,7 @@ class DistributedTrainer(trainer.Trainer):
       trainer.load_variables(self.algorithm, captured_state())
       raise
     assert epoch
-    self._fingerprint = np.array([*epoch.metrics.values()]).tobytes()
+    self._fingerprint = np.array([*epoch.metrics.values()]).tobytes().hex()
     return epoch
 
   def evaluate(
@@ -117,7 +117,7 @@ class DistributedTrainer(trainer.Trainer):
     """Gathers a value from every machine, and updates `stopped`.
 
     Args:
-      value: Picklable object.
+      value: See `Communicator.all_gather_object`.
 
     Returns:
       The value of each machine.
@@ -166,22 +166,21 @@ class DistributedTrainer(trainer.Trainer):
   def _episode_state(self) -> episode_data.EpisodeState:
     return rollout_status.merge_episodes(self._exchange_status(), self._episodes, None)
 
-  def _restore(self, episodes: episode_data.EpisodeState) -> bool:
+  def _restore(self, episodes: episode_data.EpisodeState) -> None:
     self._episodes = episodes
-    return super()._restore(episodes.rows(self._rows))
+    super()._restore(episodes.rows(self._rows))
 
   def _exchange_status(self) -> list[rollout_status.RolloutStatus]:
     """Returns the status of every machine; machine 0 collects all failures."""
     env, rank = self.train_env.batch_env, self._communicator.rank
     state = env.snapshot()
-    statuses = self.exchange(
-      rollout_status.RolloutStatus(
-        state._replace(first=-state.length, actions=state.actions[:0, :0]),
-        env.take_finished(),
-        env.failure_budget.drain() if rank else [],
-        env.step_seconds - self._step_seconds_before,
-      )
+    status = rollout_status.RolloutStatus(
+      state._replace(first=-state.length, actions=state.actions[:0, :0]),
+      env.take_finished(),
+      env.failure_budget.drain() if rank else [],
+      env.step_seconds - self._step_seconds_before,
     )
+    statuses = [*map(rollout_status.from_data, self.exchange(status.to_data()))]
     if not rank:
       for status in statuses:
         env.failure_budget.merge(status.failures)

@@ -279,16 +279,18 @@ class BatchEnv:
   def restore(self, state: episode_data.EpisodeState) -> bool:
     """Rebuilds the running episodes of a snapshot by replaying their actions.
 
+    An environment begins its next episode instead if the observation or the sum
+    of rewards after the replay differs from the snapshot in any bit.
+    `failure_budget.drain()` then describes these environments. Backends without
+    replay, such as EnvPool, begin all next episodes.
+
     Args:
       state: Result of `snapshot`.
 
     Returns:
-      True if the episodes continue. False for backends without replay, such as
-      EnvPool, which begin the next episodes instead.
+      Whether all episodes continue.
 
     Raises:
-      ReplayError: If an observation after the replay differs from the snapshot
-        in any bit.
       ValueError: If the number of environments differs.
     """
     if len(state.seed) != len(self):
@@ -307,10 +309,12 @@ class BatchEnv:
       return False
     self._source.received = state.observ.tobytes()
     with self._recording_fatal():
-      self._block.replay(*self._source.running())
-      self._source.check(slice(0, len(self)))
+      results = self._block.replay(*self._source.running())
     self._consistent = True
-    return True
+    if differing := self._source.differing(slice(0, len(self)), results):
+      self.failure_budget.merge([self._source.failure(differing)])
+      self.reset(indices=list(differing))
+    return not differing
 
   def rollout(self, policy: Callable[[np.ndarray], np.ndarray], num_steps: int) -> Rollout:
     """Steps the environments with a policy, from their current states.

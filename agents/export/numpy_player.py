@@ -4,11 +4,11 @@
     state = policy.begin()                       # At the start of an episode.
     action, state = policy(observation, state)   # One step, without a batch.
 
-The file contains NumPy calls in the order of their execution, and constants.
-`Policy.run` maps batches of all inputs to batches of all outputs.
+The file contains NumPy calls and constants. `Policy.run` takes batches.
 """
 
 import json
+import os
 from typing import Any
 
 import numpy as np
@@ -48,13 +48,11 @@ def compute(program: dict, values: dict) -> dict[str, np.ndarray]:
   return {name: values[value] for name, value in program["outputs"].items()}
 
 
-def nest(structure: Any, values: dict) -> Any:
+def nest(tree: Any, values: dict) -> Any:
   """Replaces names by values in nested dicts and lists, which become tuples."""
-  if isinstance(structure, str):
-    return values[structure]
-  if isinstance(structure, dict):
-    return {key: nest(part, values) for key, part in structure.items()}
-  return tuple(nest(part, values) for part in structure)
+  if isinstance(tree, dict):
+    return {key: nest(part, values) for key, part in tree.items()}
+  return values[tree] if isinstance(tree, str) else tuple(nest(part, values) for part in tree)
 
 
 class Policy:
@@ -67,6 +65,8 @@ class Policy:
 
   def __init__(self, path: Any, seed: Any = None) -> None:
     with np.load(path, allow_pickle=False) as file:
+      if sum(member.file_size for member in file.zip.infolist()) > os.path.getsize(path):
+        raise ValueError(f"{path} is compressed, and could fill the memory. Export it again.")
       self._constants = dict(file)
     self.about = json.loads(str(self._constants.pop("about")))
     self._rng = np.random.default_rng(seed)

@@ -149,17 +149,16 @@ def make_transitions(
     return types.Carry(tf.identity(observ[-1]), counter, state), transitions
 
 
-def reset_state(state: Any, result: in_graph_batch_env.StepResult) -> Any:
+def reset_state(state: Any, continues: tf.Tensor) -> Any:
   """Returns the policy's state, with zeros where another episode begins.
 
   Args:
     state: Structure of tensors of shape [B, ...].
-    result: Result of the latest step.
+    continues: Whether the episode continues, [B] bool.
 
   Returns:
     Structure like `state`.
   """
-  continues = result.valid & ~result.ended
 
   def keep(tensor: tf.Tensor) -> tf.Tensor:
     mask = tf.reshape(continues, [-1] + [1] * (tensor.shape.rank - 1))
@@ -191,7 +190,7 @@ def _loop(
     result = env.unpack(packed)
     if has_quota:
       left -= tf.cast(result.ended | active & ~result.valid, tf.int32)
-    state = reset_state(state, result)
+    state = reset_state(state, result.valid & ~result.ended)
     actions, results = actions.write(step, action), results.write(step, packed)
     return step + 1, result.observ, state, actions, results, seconds + step_seconds, left
 

@@ -19,6 +19,42 @@ _MAX_FAILURES = 3  # Number of consecutive failed trials that end the sweep.
 _TrialState = optuna.trial.TrialState
 
 
+class _Recorder:
+  """Runs trials, and records how they failed.
+
+  Args:
+    run_trial: Runs one trial; see `trial_runner.TrialRunner`.
+  """
+
+  def __init__(self, run_trial: Callable[[optuna.Trial], float]) -> None:
+    self.failures: list[Exception] = []  # Errors of consecutive failed trials.
+    self.errors: list[Exception] = []  # Optuna's threads may drop exceptions.
+    self.taken_over: list[int] = []  # Trials that another process has failed.
+    self._run_trial = run_trial
+
+  def run(self, trial: optuna.Trial) -> float:
+    """Runs a trial; returns its score.
+
+    Args:
+      trial: Trial of the study.
+    """
+    try:
+      return self._run_trial(trial)
+    except (
+      trial_runner.TrialInterrupted,
+      optuna.TrialPruned,
+      optuna.exceptions.UpdateFinishedTrialError,
+    ):
+      raise
+    except Exception as error:
+      failed = isinstance(error, trial_runner.TrialFailed)
+      (self.failures if failed else self.errors).append(error)
+      raise
+    finally:
+      if trial.storage.get_trial(trial._trial_id).state.is_finished():
+        self.taken_over.append(trial.number)
+
+
 class Study:
   """A study in a database that several processes can share.
 
@@ -101,43 +137,37 @@ class Study:
     Raises:
       TrialFailed: If several consecutive trials failed.
     """
-    failures: list[Exception] = []  # Errors of consecutive failed trials.
-    errors: list[Exception] = []  # Optuna's threads may drop exceptions.
-
-    def run_recorded(trial: optuna.Trial) -> float:
-      try:
-        return run_trial(trial)
-      except (trial_runner.TrialInterrupted, optuna.TrialPruned):
-        raise
-      except Exception as error:
-        failed = isinstance(error, trial_runner.TrialFailed)
-        (failures if failed else errors).append(error)
-        raise
+    recorder = _Recorder(run_trial)
 
     def after_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
       if trial.state != _TrialState.FAIL:
-        failures.clear()
+        recorder.failures.clear()
       if trial.state == _TrialState.FAIL and "why" not in trial.user_attrs:
         _resume_later(study, trial)
       else:
         report(trial)
-      if stop() or len(failures) >= _MAX_FAILURES or self._num_missing(num_trials) <= 0:
+      too_many_failures = len(recorder.failures) >= _MAX_FAILURES
+      if stop() or too_many_failures or self._num_missing(num_trials) <= 0:
         study.stop()
 
     caught = trial_runner.TrialFailed, trial_runner.TrialInterrupted
     while not stop() and len(self.ended) < num_trials:
       self._enqueue_stale_trials()
       if (num_missing := self._num_missing(num_trials)) > 0:
-        self._study.optimize(
-          run_recorded, num_missing, n_jobs=num_parallel, catch=caught, callbacks=[after_trial]
-        )
-        if errors:
-          raise errors[0]
+        try:
+          self._study.optimize(
+            recorder.run, num_missing, n_jobs=num_parallel, catch=caught, callbacks=[after_trial]
+          )
+        except (ValueError, AssertionError):  # Optuna cannot update ended trials.
+          if not recorder.taken_over:
+            raise
+        if recorder.errors:
+          raise recorder.errors[0]
       else:
         # If the processes that run the last trials die, this one resumes them.
         time.sleep(1)
-      if len(failures) >= _MAX_FAILURES:
-        raise failures[-1]
+      if len(recorder.failures) >= _MAX_FAILURES:
+        raise recorder.failures[-1]
 
   def _enqueue_stale_trials(self) -> None:
     """Enqueues the trials of processes that have died.

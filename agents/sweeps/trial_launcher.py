@@ -2,17 +2,17 @@
 
     python -m agents.sweeps.trial_launcher CORE PROGRAM ARGUMENTS...
 
-CORE is the index of a CPU core, or "all". On systems without CPU affinity or
-parent-death signals, the program runs without them.
+CORE is the index of a CPU core, or "all". On systems without CPU affinity, the
+program runs without it. The standard input is a pipe. When its other end is
+closed, the program receives SIGTERM, and is killed 15 seconds later.
 """
 
-import contextlib
-import ctypes
 import os
-import signal
 import sys
 
-_SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2).
+from agents.environments.workers import guard
+
+_SECONDS_TO_END = 15.0  # Saving a run takes up to ten seconds.
 
 
 def main() -> None:
@@ -20,8 +20,8 @@ def main() -> None:
   core, *command = sys.argv[1:]
   if core != "all" and hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {int(core)})
-  with contextlib.suppress(AttributeError):
-    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+  os.set_inheritable(guard.start(os.dup(0), _SECONDS_TO_END), True)
+  os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   # Each trial runs on one machine, not in the cluster of this variable.
   os.environ.pop("TF_CONFIG", None)
   os.execv(command[0], command)

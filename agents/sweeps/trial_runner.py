@@ -9,6 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ from agents.training.run_folder import run_folder
 
 _MAX_RESTARTS = 3  # Number of times that a killed trial is restarted.
 _POLL_SECONDS = 0.5  # Interval between checks of the process and its metrics.
+_SECONDS_TO_END = 15.0  # Time for the process of a complete run to end.
+_LOCK_SECONDS = 600.0  # Limit for another process to release the run folder.
 
 
 class TrialFailed(errors.RunError):
@@ -101,18 +104,18 @@ class TrialRunner:
     return monitor.score
 
   def _train(self, monitor: _Monitor, core: str, arguments: list[str]) -> None:
-    """Trains until a process succeeds; restarts killed processes."""
+    """Trains until the run is complete; restarts killed processes."""
     trial, output = monitor.trial, monitor.folder / "output.txt"
     for _ in range(1 + _MAX_RESTARTS):
       code = self._run_process(monitor, core, arguments, output)
-      if code == 0:
+      if monitor.complete:
         return
       if code == errors.TrainingDiverged.exit_code:
         trial.set_user_attr("why", "diverged")
         raise optuna.TrialPruned
-      if code > 0 and code - 128 not in (signal.SIGINT, signal.SIGTERM):
+      if code >= 0 and code - 128 not in (signal.SIGINT, signal.SIGTERM):
         break
-    reason = f"failed with exit code {code}"
+    reason = f"failed with exit code {code}" if code else "ended before its run was complete"
     trial.set_user_attr("why", f"{reason}, see {output}")
     lines = output.read_text(errors="replace").splitlines()[-20:]
     raise TrialFailed("\n".join([f"Trial {trial.number} {reason}:", *lines]))
@@ -120,9 +123,11 @@ class TrialRunner:
   def _run_process(
     self, monitor: _Monitor, core: str, arguments: list[str], output: pathlib.Path
   ) -> int:
-    """Trains in a process until it ends, and returns its exit code."""
-    if self.stop():
-      raise TrialInterrupted
+    """Trains in a process until it ends or its run is complete.
+
+    Returns:
+      Exit code of the process.
+    """
     command = [
       sys.executable,
       "-m",
@@ -135,31 +140,50 @@ class TrialRunner:
       *([] if core == "all" else ["--no-env-processes"]),
     ]
     if runs := run_folder.with_config(monitor.folder, monitor.config):
+      self._wait_for_lock(monitor.trial, runs[0])
       command += ["--resume", str(runs[0].path)]
     else:
       command += ["--logdir", str(monitor.folder), *arguments]
-    with open(output, "ab") as file:
-      process = subprocess.Popen(
+    if self.stop():
+      raise TrialInterrupted
+    # In a new session, the process does not receive Ctrl-C. The context closes
+    # the pipe. The launcher then ends the process.
+    with (
+      open(output, "ab") as file,
+      subprocess.Popen(
         command,
+        stdin=subprocess.PIPE,
         stdout=file,
         stderr=subprocess.STDOUT,
-        # In a new session, the process does not receive Ctrl-C.
-        stdin=subprocess.DEVNULL,
         start_new_session=True,
-      )
-    try:
-      code = None
-      while code is None:
+      ) as process,
+    ):
+      while process.returncode is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-          code = process.wait(_POLL_SECONDS)
+          process.wait(_POLL_SECONDS)
         monitor.report()
+        if monitor.complete:
+          # The process may still render a video.
+          with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_SECONDS_TO_END)
+          break
         if self.stop():
           raise TrialInterrupted
-      return code
-    finally:
-      if process.poll() is None:
-        process.terminate()  # The run saves a checkpoint before it ends.
-        process.wait()
+    return process.wait()
+
+  def _wait_for_lock(self, trial: optuna.Trial, run: run_folder.RunFolder) -> None:
+    """Waits until no process, such as one of another sweep, trains a run."""
+    deadline, message = time.monotonic() + _LOCK_SECONDS, ""
+    # After the time limit, `train` fails with this message.
+    while not self.stop() and time.monotonic() < deadline:
+      try:
+        with run.locked():
+          return
+      except config_lib.ConfigError as error:
+        if str(error) != message:
+          message = str(error)
+          print(f"Trial {trial.number} waits: {message}", flush=True)
+        time.sleep(_POLL_SECONDS)
 
 
 @dataclasses.dataclass
@@ -172,13 +196,24 @@ class _Monitor:
   score: float | None = None  # Mean return of the last evaluation with a score.
   # Indices of the reported evaluations.
   reported: set[int] = dataclasses.field(default_factory=set)
+  complete: bool = False  # Whether the run has written its final checkpoint.
 
   def report(self) -> None:
-    """Reports new evaluations; raises TrialPruned if the trial is pruned."""
+    """Reports new evaluations.
+
+    Raises:
+      TrialPruned: If the trial is pruned.
+      TrialInterrupted: If another process has taken over the trial.
+    """
+    if self.trial.storage.get_trial(self.trial._trial_id).state.is_finished():
+      raise TrialInterrupted
     step = 0
     # Raises ConfigError until training has created the run folder.
     with contextlib.suppress(config_lib.ConfigError):
-      for row in results.read(run_folder.find(self.folder).path).phase("eval"):
+      run = run_folder.RunFolder(run_folder.newest(self.folder))
+      evaluations = results.read(run.path)
+      self.complete = evaluations.complete and run.complete
+      for row in evaluations.phase("eval"):
         step, self.score = row["step"], row["return_mean"]
         # Optuna compares trials at the same index. The step can't be the index,
         # because trials are evaluated at slightly different steps.

@@ -117,11 +117,13 @@ class Loop:
 
     Raises:
       ConfigError: If the checkpoint does not fit the configuration.
-      CheckpointError: If no checkpoint can be read.
+      CheckpointError: If all checkpoints are damaged.
+      ReadError: If a checkpoint cannot be read for another reason.
       EnvironmentsError: If environments fail while episodes are replayed.
     """
     with self._record_fatal_failures():
       self._load()
+    self._record_failures()  # Episodes that could not be rebuilt.
 
   def run(self) -> None:
     """Trains until the budget is used up or `stop` returns true.
@@ -356,7 +358,6 @@ class Loop:
       TypeError,
       AttributeError,
       IndexError,
-      MemoryError,
       ArithmeticError,
       tf.errors.OpError,
     ) as error:

@@ -137,7 +137,7 @@ class Trainer:
   def start(self) -> None:
     """Begins all training episodes."""
     self.train_env.batch_env.reset()
-    self._begin()
+    self._begin(self._episode_state())
 
   def epoch(self, progress: float) -> epoch_result.Epoch | None:
     """Collects one batch and learns from it.
@@ -276,10 +276,13 @@ class Trainer:
     episodes = episode_data.EpisodeState.from_arrays(_select(arrays, "episodes/"))
     state = self.algorithm.initial_state(len(episodes.seed))
     saved = [tf.constant(arrays[f"state/{index}"]) for index in range(len(tf.nest.flatten(state)))]
-    if self._restore(episodes):
-      state = tf.nest.pack_sequence_as(state, saved)
+    self._restore(episodes)
     load_variables(self.algorithm, arrays)
-    self._begin(arrays["clock"], state)
+    running = self._episode_state()
+    # Environments have begun other episodes if theirs could not be rebuilt.
+    continues = tf.constant(running.episode == episodes.episode)
+    state = simulate.reset_state(tf.nest.pack_sequence_as(state, saved), continues)
+    self._begin(running, arrays["clock"], state)
 
   def end(self, finished: bool) -> None:
     """Called once when training ends; subclasses may override this method.
@@ -293,9 +296,11 @@ class Trainer:
     self.train_env.batch_env.close()
     self._evaluator.close()
 
-  def _begin(self, step_counter: Any = 0, state: Any = None) -> None:
+  def _begin(
+    self, episodes: episode_data.EpisodeState, step_counter: Any = 0, state: Any = None
+  ) -> None:
     """Sets the carry to the latest observations of the running episodes."""
-    self._episodes = episodes = self._episode_state()
+    self._episodes = episodes
     if state is None:
       state = self.algorithm.initial_state(len(episodes.seed))
     with tf.device("CPU:0"):
@@ -311,9 +316,9 @@ class Trainer:
   def _episode_state(self) -> episode_data.EpisodeState:
     return self.train_env.batch_env.snapshot()
 
-  def _restore(self, episodes: episode_data.EpisodeState) -> bool:
-    """Rebuilds running episodes; returns whether they continue."""
-    return self.train_env.batch_env.restore(episodes)
+  def _restore(self, episodes: episode_data.EpisodeState) -> None:
+    """Rebuilds running episodes, or begins other ones."""
+    self.train_env.batch_env.restore(episodes)
 
   @tf.function(autograph=False)
   def _copy_variables(self) -> list[tf.Tensor]:

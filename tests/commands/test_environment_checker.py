@@ -82,6 +82,29 @@ class DependsOnProcess(toy.Uneven):
     return observ, float(os.getpid()), *rest
 
 
+class DiffersInReplay(toy.Uneven):
+  """Returns other rewards in the second episode with the same seed.
+
+  Args:
+    pid: Id of the process in which all episodes with the same seed are equal.
+  """
+
+  _seeds: set[int] = set()
+
+  def __init__(self, pid):
+    super().__init__(max_length=100)
+    self._pid = pid
+
+  def reset(self, *, seed=None, options=None):
+    self._is_replay = seed in self._seeds and os.getpid() != self._pid
+    self._seeds.add(seed)
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    return observ, reward + self._is_replay, *rest
+
+
 class FailsInWorkers(toy.Uneven):
   """Can step only in the process with the given id."""
 
@@ -427,6 +450,7 @@ _GYMNASIUM = "passes Gymnasium's checker"
       "avoid global random numbers",
     ),
     ("FailsInWorkers", _WORKERS, "no robot in this process", "Correct"),
+    ("DiffersInReplay", _WORKERS, "led to another sum of rewards", "only on seeds and actions"),
     ("Unseeded", _GYMNASIUM, "does not call `super().reset(seed=seed)`", "Gymnasium requires this"),
     ("NumPyFlags", _GYMNASIUM, "truncates after 1 step", "bool(truncated)"),
     (
@@ -438,7 +462,8 @@ _GYMNASIUM = "passes Gymnasium's checker"
   ],
 )
 def test_fault_is_one_problem_with_its_fix(name, title, text, fix):
-  kwargs = {"Locked": {"lock": threading.Lock()}, "FailsInWorkers": {"pid": os.getpid()}}
+  pid = {"pid": os.getpid()}
+  kwargs = {"Locked": {"lock": threading.Lock()}, "FailsInWorkers": pid, "DiffersInReplay": pid}
   results = _examine(name, **kwargs.get(name, {}))
   ((found, problem),) = _harmful(results)
   assert found == title

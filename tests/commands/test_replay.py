@@ -13,6 +13,7 @@ from agents import config as config_lib
 from agents.commands import replay
 from agents.environments.data import failure_budget
 from agents.training.faults import crash_folder
+from agents.training.run_folder import user_modules
 from tests import toy
 from tests.environments import faulty_envs
 from tests.videos import canvas, decoding
@@ -35,6 +36,7 @@ def _crash(folder, failure, episodes=(), text="Environment 3 ('Breaks') failed")
 def _save(folder, env, kwargs, episodes, text="Worker 0 died"):
   """Saves a crash of an environment, and returns the path of its folder."""
   config = config_lib.Config().override({"env.id": env, "env.kwargs": kwargs})
+  user_modules.record(config)  # As at the start of a run.
   run = types.SimpleNamespace(path=folder, config=config)
   return str(crash_folder.save(run, 5, failure_budget.Failure(text, episodes)))
 

@@ -218,6 +218,45 @@ class Broken(gymnasium.Env):
   assert "The cable is loose." in output
 
 
+@pytest.mark.slow
+def test_only_complete_runs_count_and_hanging_trials_end(tmp_path):
+  (tmp_path / "faults.py").write_text("""\
+import ctypes, os, sys
+import gymnasium
+
+# Each trial has its own seed.
+exits, hangs = ("seed=5" in sys.argv), ("seed=6" in sys.argv)
+
+class Faulty(gymnasium.Wrapper):
+  num_steps = 0
+
+  def step(self, action):
+    Faulty.num_steps += 1
+    if exits and Faulty.num_steps > 500:  # After the second evaluation.
+      os._exit(0)
+    return self.env.step(action)
+
+  def close(self):
+    mutex = ctypes.create_string_buffer(64)
+    while hangs and Faulty.num_steps > 500:  # Keeps the interpreter's lock.
+      ctypes.PyDLL(None).pthread_mutex_lock(mutex)
+
+def make() -> gymnasium.Env:
+  return Faulty(gymnasium.make("Pendulum-v1"))
+""")
+  process = _start(tmp_path, "--set", "env.id=faults:make", "--at_once", "2", "--trials", "3")
+  try:
+    output, _ = process.communicate(timeout=200)
+  finally:
+    process.kill()
+    for pid in _trainers(tmp_path):
+      os.kill(pid, signal.SIGKILL)
+  assert process.returncode == 0, output
+  assert "Trial 0: ended before its run was complete, see" in output
+  assert set(re.findall(r"^Trial (\d): return ", output, re.MULTILINE)) == {"1", "2"}
+  assert "3 trials have ended; 2 of them are complete." in output
+
+
 @pytest.mark.fast_variants(6)
 @pytest.mark.parametrize(
   "args, message",

@@ -388,6 +388,11 @@ def test_killed_worker_is_reported_with_its_signal(tmp_path):
     (["--config", "cheetah", "--set", "env.id=no_module:Env"], "No module named 'no_module'"),
     (["--config", "cheetah", "--logdir", "/proc/no"], "can't make"),
     (["--resume", "/no/such/run"], "is not a run folder"),
+    (["--config", "cheetah", "--code", "."], "--code needs an existing run"),
+    (
+      ["--config", "cheetah", "--cluster", "a:1,b:1", "--task", "0"],
+      "a cluster needs --cluster-secret-file FILE.",
+    ),
     (["--resume", "/no/such/run", "--seed", "1"], "--seed can't change an existing run"),
     (["--config", "cheetah", "--set", "env.kwargs.x=2020-13-45"], "the value can't be read"),
     (["--config", "cheetah", "--set", "env.kwargs.xml_file=missing.xml"], "missing.xml"),

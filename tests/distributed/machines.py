@@ -1,6 +1,5 @@
 """Simulates the machines of a cluster with threads of one process."""
 
-import pickle
 import threading
 from collections.abc import Callable
 from concurrent import futures
@@ -74,10 +73,9 @@ class ThreadCommunicator(collectives.Communicator):
     gathered = self.group.exchange(self.rank, structure)
     return gathered, tf.constant(0.0, tf.float64)
 
-  def all_gather_object(self, value: Any) -> list[Any]:
-    """See `Communicator.all_gather_object`."""
-    gathered = self.group.exchange(self.rank, pickle.dumps(value))
-    return [pickle.loads(each) for each in gathered]
+  def all_gather_bytes(self, value: bytes) -> list[bytes]:
+    """See `Communicator.all_gather_bytes`."""
+    return self.group.exchange(self.rank, value)
 
   def all_reduce(self, tensor: tf.Tensor) -> tf.Tensor:
     """See `Communicator.all_reduce`."""

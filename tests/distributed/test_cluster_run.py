@@ -1,6 +1,8 @@
 """Training on several machines, simulated by processes on one host."""
 
 import contextlib
+import json
+import re
 import signal
 import socket
 import time
@@ -8,7 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from agents.training.run_folder import checkpoint
+from agents import config as config_lib
+from agents.distributed import cluster_run
+from agents.training.run_folder import checkpoint, run_folder, run_lock
 from tests.support import command
 
 # Settings of a run that takes several seconds.
@@ -23,6 +27,19 @@ _LONG = (
   "eval_every=11000",
 )
 _DATA_PARALLEL = (*command.SMALL, "--steps", command.SMALL_STEPS, "--set", "data_parallel=true")
+
+
+def test_machine_saves_in_the_folder_of_the_lost_machine_0_on_another_host(tmp_path, capsys):
+  folder = run_folder.create(str(tmp_path), "test", config_lib.Config())
+  machine_0 = run_lock.Owner("other.host", 7)
+  for lost, message in (
+    (None, "did not save the run: .* may still be trained by process 7 on other.host"),
+    (machine_0, "Saved the run at step 5"),
+  ):
+    (folder.path / "lock").write_text(json.dumps(machine_0._asdict()))
+    cluster_run._save(folder, lost, {"a": np.ones(2)}, {"step": 5})
+    assert re.search(message, capsys.readouterr().err)
+    assert len(checkpoint.paths(folder.checkpoints)) == (lost == machine_0)
 
 
 def _ports(count):
@@ -81,11 +98,14 @@ class _Cluster:
     addresses = ",".join(f"127.0.0.1:{port}" for port in _ports(num_machines))
     self.addresses = addresses.split(",")
     self.logdirs = [tmp_path / str(task) for task in range(num_machines)]
+    (tmp_path / "secret").write_text("a secret of the machines")
     self.outputs: list[str] = []  # Console output of finished processes.
     self.processes = [
       command.start(
         "train.py",
         *args,
+        "--cluster-secret-file",
+        tmp_path / "secret",
         *(machine_args[task] if machine_args else ()),
         *(() if "--resume" in args else ("--logdir", self.logdirs[task])),
         "--cluster",
@@ -310,8 +330,24 @@ def test_different_settings_of_machines_are_an_error_and_leave_no_run_folder(tmp
 
 
 @pytest.mark.slow
+def test_machines_with_different_secrets_do_not_train(tmp_path):
+  (tmp_path / "other").write_text("the secret of another cluster")
+  cluster = _Cluster(
+    tmp_path, 2, *_LONG, machine_args=[(), ("--cluster-secret-file", tmp_path / "other")]
+  )
+  codes, outputs = cluster.end()
+  assert codes == [2, 2], outputs
+  for task, output in enumerate(outputs):
+    assert f"machine {1 - task} ({cluster.addresses[1 - task]}) has another secret." in output
+    assert f"listens on 0.0.0.0:{cluster.addresses[task].rpartition(':')[2]} and [::]" in output
+  assert not any(logdir.exists() for logdir in cluster.logdirs)
+
+
+@pytest.mark.slow
 def test_number_of_machines_must_divide_number_of_environments(tmp_path):
-  done = command.run("train.py", *_LONG, "--cluster", "a:1,b:1,c:1", "--task", "0", cwd=tmp_path)
+  (tmp_path / "secret").write_text("a secret of the machines")
+  args = "--cluster", "a:1,b:1,c:1", "--task", "0", "--cluster-secret-file", "secret"
+  done = command.run("train.py", *_LONG, *args, cwd=tmp_path)
   assert done.returncode == 2
   assert (
     "num_envs=4 environments can't be shared evenly by 3 machines, only by 2, 4."
@@ -320,6 +356,7 @@ def test_number_of_machines_must_divide_number_of_environments(tmp_path):
 
 @pytest.mark.slow
 def test_port_of_another_program_is_an_error(tmp_path):
+  (tmp_path / "secret").write_text("a secret of the machines")
   with socket.create_server(("127.0.0.1", 0)) as server:
     port = server.getsockname()[1]
     done = command.run(
@@ -331,6 +368,8 @@ def test_port_of_another_program_is_an_error(tmp_path):
       f"127.0.0.1:{port},127.0.0.1:1",
       "--task",
       "0",
+      "--cluster-secret-file",
+      "secret",
       cwd=tmp_path,
     )
   assert done.returncode == 2

@@ -31,7 +31,7 @@ def structure(rank, rows):
 addresses, rank = sys.argv[1].split(","), int(sys.argv[2])
 world_size = len(addresses)
 communicator = build_distributed.connect(
-    cluster_lib.Cluster(tuple(addresses), rank))
+    cluster_lib.Cluster(tuple(addresses), rank, b"secret"))
 
 @tf.function(autograph=False, reduce_retracing=True)
 def gather(rows):

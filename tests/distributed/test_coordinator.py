@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agents import build
+from agents import build, errors
 from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, run_folder
 from tests.distributed import machines
@@ -120,6 +120,16 @@ def test_random_numbers_change_on_all_machines():
   assert finished is False
   counters = {int(trainer.state()["clock"]) for trainer in trainers}
   assert len(counters) == 1 and counters != {0}
+  for trainer in trainers:
+    trainer.close()
+
+
+def test_unknown_command_is_an_error():
+  trainers = machines.trainers(machines.CONFIG, 2)
+  with pytest.raises(errors.MachinesDiffer, match="unknown command 'close'"):
+    machines.run(
+      [lambda: trainers[0]._command("close"), trainers[1].follow], trainers[0]._communicator.group
+    )
   for trainer in trainers:
     trainer.close()
 

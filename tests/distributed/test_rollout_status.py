@@ -84,6 +84,6 @@ def test_finished_episodes_are_in_order_of_time_and_environment():
 
 
 def test_different_values_are_an_error_that_names_the_machine():
-  rollout_status.check_equal([b"same"] * 3)
+  rollout_status.check_equal(["same"] * 3)
   with pytest.raises(errors.MachinesDiffer, match="^Machine 2 computed"):
-    rollout_status.check_equal([b"same", b"same", b"other"])
+    rollout_status.check_equal(["same", "same", "other"])

@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from agents.environments.data import episode_data
-from agents.environments.workers import protocol
+from agents.environments.workers import protocol, worker_main
 from tests import toy
 
 gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
@@ -174,6 +174,51 @@ class IgnoresSeed(toy.Counter):
 
   def _observ(self):
     return np.frombuffer(os.urandom(2), np.uint8).astype(np.float32)
+
+
+class DiffersLater(toy.Counter):
+  """Changes its results by one bit, or fails, once a file exists.
+
+  Args:
+    path: Path of the file.
+    part: "observation", "reward" or "error".
+    length: Number of steps of an episode.
+  """
+
+  def __init__(self, path: str, part: str, length: int = 50):
+    super().__init__(length)
+    self._path, self._part = pathlib.Path(path), part
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    if self._path.exists():
+      if self._part == "error" and self._step == 2:
+        raise ValueError("fails since today")
+      if self._part == "observation":
+        observ = np.nextafter(observ, np.float32(np.inf))
+      if self._part == "reward":
+        reward = float(np.nextafter(np.float32(reward), np.float32(np.inf)))
+    return observ, reward, *rest
+
+
+class Prints(toy.Counter):
+  """Prints more than the buffer of stdout holds in each reset."""
+
+  def reset(self, *, seed=None, options=None):
+    print(10_000 * ".")
+    return super().reset(seed=seed)
+
+
+class ChangesFolder(toy.Counter):
+  """Changes the current folder of its process.
+
+  Args:
+    path: Path of the new folder.
+  """
+
+  def __init__(self, path: str):
+    super().__init__()
+    os.chdir(path)
 
 
 class Ends(toy.Counter):
@@ -561,4 +606,31 @@ class SlowReset(toy.Counter):
 
   def reset(self, *, seed=None, options=None):
     time.sleep(self._seconds)
+    return super().reset(seed=seed)
+
+
+class WaitsForReset(toy.Counter):
+  """Sends a sign of life after each reset; some resets wait for another one.
+
+  In a worker, signs of life are otherwise sent at most every 0.1 seconds.
+
+  Args:
+    path: File that the environment creates, or waits for, in its reset.
+    waits: Whether the environment waits, at most ten seconds.
+  """
+
+  def __init__(self, path: str | None, waits: bool):
+    super().__init__()
+    worker_main._SECONDS_BETWEEN_HEARTBEATS = 0.0
+    self._path = pathlib.Path(path) if path else None
+    self._waits = waits
+
+  def reset(self, *, seed=None, options=None):
+    if self._path and not self._waits:
+      self._path.touch()
+    deadline = time.monotonic() + 10
+    while self._waits and not self._path.exists():
+      if time.monotonic() > deadline:
+        raise TimeoutError("The resets of the other worker did not end.")
+      time.sleep(0.01)
     return super().reset(seed=seed)

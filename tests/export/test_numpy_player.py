@@ -75,3 +75,9 @@ def test_samples_depend_on_the_seed_and_have_the_policys_std(tmp_path):
   std = policy.config.network.init_std * 2  # Torques lie in [-2, 2].
   assert abs(np.std(actions(1)) - std) < 0.5 * std
   assert np.std(actions(1)) > 0.1
+
+
+def test_file_that_inflates_is_rejected_before_it_is_read(tmp_path):
+  np.savez_compressed(tmp_path / "policy.npz", about="{}", weights=np.zeros(2**22))
+  with pytest.raises(ValueError, match="is compressed, and could fill the memory"):
+    numpy_player.Policy(tmp_path / "policy.npz")

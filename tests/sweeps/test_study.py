@@ -135,6 +135,24 @@ def test_trial_killed_before_its_first_heartbeat_is_resumed(storage, monkeypatch
   assert trial_runner.first_number(ended) == 0
 
 
+@pytest.mark.parametrize("num_parallel", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_sweep_continues_after_another_process_has_failed_a_trial(storage, num_parallel):
+  # A process fails trials without signs of life, for example after a sleep of
+  # this computer, although their processes still run.
+  others = _study(storage)._study._storage
+
+  def run_trial(trial):
+    if trial.number == 1:
+      others.set_trial_state_values(trial._trial_id, optuna.trial.TrialState.FAIL)
+    if trial.number == 2:
+      others.set_trial_state_values(trial._trial_id, optuna.trial.TrialState.FAIL)
+      trial.report(0.0, 1)
+    return trial.number
+
+  ended = _run(_study(storage), run_trial, 4, num_parallel)
+  assert sorted(trial.number for trial in ended) == [0, 3, 4, 5]
+
+
 @pytest.mark.slow
 def test_parallel_trials_resume_different_trials(storage):
   stopping = []

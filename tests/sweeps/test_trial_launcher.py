@@ -1,16 +1,60 @@
+"""Trials use their core, and end even if they hang."""
+
 import os
+import signal
 import subprocess
 import sys
 
+import pytest
+
 _PRINT = "import os; print(os.sched_getaffinity(0), 'TF_CONFIG' in os.environ)"
+_LAUNCH = """
+from agents.sweeps import trial_launcher
+trial_launcher._SECONDS_TO_END = 0.5
+trial_launcher.main()
+"""
+_WAIT = {
+  # Locks a mutex twice, in native code that keeps the interpreter's lock.
+  "native": "for _ in range(2): ctypes.PyDLL(None).pthread_mutex_lock(mutex)",
+  "python": "time.sleep(1000)",
+}
+
+
+def _start(code, core="all", **options):
+  return subprocess.Popen(
+    [sys.executable, "-c", _LAUNCH, core, sys.executable, "-c", code],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    start_new_session=True,
+    text=True,
+    **options,
+  )
 
 
 def test_program_runs_on_its_core_and_outside_of_a_cluster():
   core = max(os.sched_getaffinity(0))
-  done = subprocess.run(
-    [sys.executable, "-m", "agents.sweeps.trial_launcher", str(core), sys.executable, "-c", _PRINT],
-    env={**os.environ, "TF_CONFIG": "{}"},
-    text=True,
-    capture_output=True,
+  process = _start(_PRINT, str(core), env={**os.environ, "TF_CONFIG": "{}"})
+  with process:
+    assert process.stdout.read() == f"{{{core}}} False\n"
+  assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+  "wait, code", [("native", -signal.SIGKILL), ("python", 128 + signal.SIGTERM)]
+)
+def test_program_ends_after_its_parent(wait, code):
+  process = _start(
+    "import ctypes, signal, sys, time\n"
+    "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n"
+    "mutex = ctypes.create_string_buffer(64)\n"
+    "print('ready', flush=True)\n"
+    f"{_WAIT[wait]}"
   )
-  assert done.stdout == f"{{{core}}} False\n", done.stderr
+  assert process.stdout.readline() == "ready\n"
+  process.stdin.close()
+  try:
+    assert process.wait(timeout=20) == code
+  finally:
+    process.kill()
+    process.wait()
+    process.stdout.close()

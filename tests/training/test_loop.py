@@ -510,6 +510,26 @@ def test_resume_prints_settings_that_differ_from_the_checkpoint(finished, tmp_pa
   )
 
 
+def test_resumed_run_begins_new_episodes_where_replays_differ(finished, tmp_path, capsys):
+  folder = _replace_settings(
+    _copied_folder(finished[1], tmp_path),
+    ("steps: 110", "steps: 130"),
+    ("extended_from: []", "extended_from: [110]"),
+  )
+  arrays, metadata = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  arrays["episodes/score"][1] += 1
+  checkpoint.save(folder.checkpoints, 120, arrays, metadata)
+  loop = _loop(folder)
+  loop.resume()
+  printed = capsys.readouterr().err.replace("\n", " ")
+  assert printed.startswith("Warning, step 120: restart: New episodes begin in 1 of 2 environments")
+  assert "'tests.toy:Target', index 1), because replays of their episodes led to other" in printed
+  (crash,) = (folder.path / "crashes").iterdir()
+  assert crash_folder.load(crash).failure.episodes[0].environment == 1
+  loop.run()
+  assert loop.complete and loop.step == 140
+
+
 def test_extension_of_a_run_prints_no_settings(finished, tmp_path, capsys):
   folder = _replace_settings(
     _copied_folder(finished[1], tmp_path),

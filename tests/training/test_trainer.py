@@ -422,6 +422,32 @@ def test_environment_error_is_raised_and_keeps_the_state_before_the_epoch(eager,
       workers.close()
 
 
+def test_policy_state_is_reset_where_the_replay_of_an_episode_differs(eagerly):
+  trainer = _trainer(
+    **{
+      "network.recurrent": "gru",
+      "num_envs": 3,
+      "env.kwargs": {"length": 50},
+      "eval_episodes": 1,
+      "algorithm.minibatch_size": 48,
+    }
+  )
+  trainer.start()
+  trainer.epoch(0.0)
+  saved = _copy(trainer.state())
+  saved["episodes/observ"][1] = np.nextafter(saved["episodes/observ"][1], np.float32(2))
+  trainer.load(saved)
+  loaded = trainer.state()
+  assert loaded["episodes/episode"].tolist() == [0, 1, 0]
+  assert loaded["episodes/length"].tolist() == [16, 0, 16]
+  for row in (0, 2):
+    assert saved["state/0"][row].any()
+    assert loaded["state/0"][row].tobytes() == saved["state/0"][row].tobytes()
+  assert not loaded["state/0"][1].any()
+  trainer.epoch(0.0)
+  trainer.close()
+
+
 def test_loading_variables_of_another_model_names_the_variables(continuous):
   state = continuous.states[5]
   space = toy.Target().observation_space, toy.Target().action_space

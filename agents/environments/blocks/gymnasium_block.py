@@ -58,6 +58,8 @@ class GymnasiumBlock(base.BlockBase):
     ]
     self._episodes = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
+    # Messages of environments whose next step fails, by offset.
+    self._failing: dict[int, str] = {}
     super().__init__(constructors, first, spaces)
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
@@ -107,7 +109,10 @@ class GymnasiumBlock(base.BlockBase):
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
     offsets = np.flatnonzero(arrays["active"]).tolist()
-    outcomes = self._step_active(offsets, self._scale_action(arrays["action"]))
+    failed = {offset: text for offset, text in self._failing.items() if offset in offsets}
+    if failed:
+      offsets = [offset for offset in offsets if offset not in failed]
+    outcomes = self._step_active(offsets, self._scale_action(arrays["action"])) | failed
     self._check_finite(outcomes)
     reports = {}
     for offset, outcome in outcomes.items():
@@ -125,24 +130,44 @@ class GymnasiumBlock(base.BlockBase):
 
   def replay(
     self, episode: Sequence[int], seeds: Sequence[int], actions: Sequence[np.ndarray]
-  ) -> None:
+  ) -> list[float | str]:
     """Rebuilds running episodes from their seeds and actions.
 
     Args:
       episode: Index of each environment's running episode, from 0.
       seeds: Seed of each episode.
       actions: Actions of each episode, of shape [steps, ...].
+
+    Returns:
+      For each environment, the sum of the rewards in float32, or the message of
+      the failed step. A new environment then replaces the failed one.
     """
+    results: list[float | str] = []
     for offset, env in enumerate(self._envs):
       self._begin(offset, int(seeds[offset]))
       self._episodes[offset] = int(episode[offset])
-      with self._explained(offset, "step() of a replay"):
+      score = np.float32(0)
+      try:
         for action in self._scale_action(actions[offset]):
-          observ, _, _, _, info = env.step(action)
+          observ, reward, _, _, info = env.step(action)
+          score += np.float32(reward)
           self._count_step(offset, info)
           self._write_observ(offset, observ)
           if self.heartbeat:
             self.heartbeat()
+        results.append(float(score))
+      except BaseException as error:
+        results.append(self._describe_failure(error, offset, "step() of a replay"))
+        self._build(offset)
+    return results
+
+  def fail_next(self, messages: Sequence[str | None]) -> None:
+    """Lets the next step of some environments fail.
+
+    Args:
+      messages: Error message of each environment; None for no failure.
+    """
+    self._failing = {offset: text for offset, text in enumerate(messages) if text}
 
   def _step_active(self, offsets: list[int], actions: Any) -> Outcomes:
     """Steps active environments; returns the outcomes of ended episodes."""
@@ -168,6 +193,7 @@ class GymnasiumBlock(base.BlockBase):
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
+    self._failing.pop(offset, None)
     try:
       observ, info = self._envs[offset].reset(seed=seed)
       self._write_observ(offset, observ)
@@ -212,11 +238,11 @@ class GymnasiumBlock(base.BlockBase):
         )
         outcomes[offset] = self._describe_failure(error, offset)
 
-  def _describe_failure(self, error: BaseException, offset: int) -> str:
+  def _describe_failure(self, error: BaseException, offset: int, where: str = "step()") -> str:
     """Returns the message of a failed step, or raises an untolerated error."""
     if not (self._tolerant and isinstance(error, Exception)):
-      self._fail(error, offset, "step()")
-    return str(self._failure(error, offset, "step()"))
+      self._fail(error, offset, where)
+    return str(self._failure(error, offset, where))
 
   def _count_step(self, offset: int, info: dict[str, Any]) -> None:
     """Counts a step and adds the `reward_...` numbers of its info to sums."""

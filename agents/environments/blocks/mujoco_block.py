@@ -67,12 +67,13 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
 
   def replay(
     self, episode: Sequence[int], seeds: Sequence[int], actions: Sequence[np.ndarray]
-  ) -> None:
+  ) -> list[float | str]:
     """See `GymnasiumBlock.replay`."""
-    super().replay(episode, seeds, actions)
+    results = super().replay(episode, seeds, actions)
     if self._task:
       for offset, parts in enumerate(self._reward_parts):
         self._task.begin_episode(offset, parts)
+    return results
 
   def _step_active(self, offsets: list[int], actions: np.ndarray) -> gymnasium_block.Outcomes:
     task = self._task

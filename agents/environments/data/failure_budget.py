@@ -65,12 +65,11 @@ class FailureBudget:
     return True
 
   def merge(self, failures: list[Failure]) -> None:
-    """Adds failures of another machine to the result of the next `drain`.
-
-    The other machine has counted them, so they do not count here.
+    """Adds failures to the result of the next `drain`, without counting them.
 
     Args:
-      failures: Result of `drain` on the other machine.
+      failures: Failures that do not count against the limit, or that another
+        machine has counted.
     """
     self._recorded += failures
 

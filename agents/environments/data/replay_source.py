@@ -1,16 +1,14 @@
 """Data from which a replaced worker rebuilds its environments."""
 
 import dataclasses
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
 from agents.environments.blocks import base
 from agents.environments.data import action_log
 from agents.environments.data import failure_budget as failure_budget_lib
-
-
-class ReplayError(base.EnvironmentFailure):
-  """A replay of the recorded actions led to a different observation."""
 
 
 @dataclasses.dataclass
@@ -62,31 +60,58 @@ class ReplaySource:
       )
     return failed
 
-  def check(self, rows: slice) -> None:
-    """Compares the observations after a replay with the received ones.
+  def differing(self, rows: slice, results: Sequence[float | str] | None) -> dict[int, str]:
+    """Compares replayed episodes with the recorded ones.
+
+    Rewards are compared by their sum, which the log contains anyway.
 
     Args:
       rows: Environments that were replayed.
+      results: Sum of the rewards in float32, or message of the failed step, of
+        each environment. None compares only observations.
 
-    Raises:
-      ReplayError: If an observation differs in any bit.
+    Returns:
+      A message for each environment with another observation, another sum of
+      rewards, or a failed step, by index in the batch.
     """
     if self.received is None:
-      return
-    for offset in range(rows.start, rows.stop):
+      return {}
+    state, messages = self.log.state, {}
+    for offset, result in itertools.zip_longest(range(rows.start, rows.stop), results or ()):
       observ = self.arrays["observ"][offset]
       start = offset * observ.nbytes
-      before = self.received[start : start + observ.nbytes]
-      if observ.tobytes() != bytes(before):
-        seed = int(self.log.state.seed[offset])
-        raise ReplayError(
-          f"Environment {self.log.first + offset} ('{self.name}') is not "
-          f"deterministic: a replay of seed {seed} with the same "
-          f"{self.log.length[offset]} actions led to another observation, so "
-          "the episodes cannot be continued in another process.",
-          self.log.first + offset,
-          seed,
+      equal_observ = observ.tobytes() == bytes(self.received[start : start + observ.nbytes])
+      equal_score = result is None or result == state.score[offset]
+      if isinstance(result, str):
+        messages[offset] = result
+      elif not (equal_observ and equal_score):
+        messages[offset] = (
+          f"Environment {self.log.first + offset} ('{self.name}') is not deterministic: a replay "
+          f"of seed {state.seed[offset]} with the same {state.length[offset]} actions led to "
+          f"another {'sum of rewards' if equal_observ else 'observation'}."
         )
+    return messages
+
+  def failure(self, messages: dict[int, str]) -> failure_budget_lib.Failure:
+    """Describes environments that begin new episodes after their replays.
+
+    Args:
+      messages: Result of `differing`.
+    """
+    size, offsets = len(self.arrays["active"]), sorted(messages)
+    listed = ", ".join(str(self.log.first + offset) for offset in offsets[:8])
+    more = f" and {len(offsets) - 8} more" if len(offsets) > 8 else ""
+    summary = (
+      f"New episodes begin in {len(offsets)} of {size} environments ('{self.name}', index "
+      f"{listed}{more}), because replays of their episodes led to other observations or rewards. "
+      "Another processor, another version of a package, or randomness that does not depend on the "
+      "seed can cause this; `python -m agents check` tests the environment."
+    )
+    episodes = self.failed_episodes(slice(0, size), stepping=False)
+    return failure_budget_lib.Failure(
+      "\n\n".join([summary, *(messages[offset] for offset in offsets)]),
+      tuple(episodes[offset] for offset in offsets),
+    )
 
   def record_fatal(
     self, error: Exception, failure_budget: failure_budget_lib.FailureBudget, stepping: bool = False

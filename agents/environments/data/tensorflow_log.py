@@ -48,7 +48,8 @@ def hidden() -> Iterator[None]:
       file.seek(0)
       for line in file:
         if not _MESSAGE.match(line):
-          os.write(2, line)
+          with contextlib.suppress(OSError):  # The reader has ended.
+            os.write(2, line)
 
 
 def hide_at_import() -> None:

@@ -116,17 +116,32 @@ class WorkerConnection:
       pass
     raise self.process.death()
 
-  def check_alive(self) -> None:
-    """Checks that an answer has arrived or can still arrive.
+  def has_answered(self) -> bool:
+    """Returns whether an answer has arrived.
+
+    Reads the signs of life before the answer. Otherwise, they would fill the
+    socket, and the process would wait until they are read.
+    """
+    with contextlib.suppress(OSError):  # No byte has arrived.
+      while (kind := self.socket.recv(1, socket.MSG_PEEK)) == protocol.ALIVE:
+        self.receive()
+      return bool(kind)
+    return False
+
+  def check_alive(self, seconds: float) -> None:
+    """Checks that a missing answer can still arrive.
+
+    Args:
+      seconds: Limit for the time since the latest request or sign of life; 0
+        disables it.
 
     Raises:
-      WorkerDied: If the process has ended without an answer.
+      WorkerDied: If the process has ended, or was killed because of the limit.
     """
-    with contextlib.suppress(OSError):  # No answer has arrived.
-      if self.socket.recv(1, socket.MSG_PEEK):
-        return
     if self.process.kill_reason or self.process.poll() is not None:
       raise self.process.death()
+    if seconds and time.monotonic() > self.since + seconds:
+      raise self.process.kill_unresponsive(seconds)
 
   def _retry(self, event: int, transfer: Callable[..., Any], *args: Any) -> Any:
     """Sends or receives as soon as the process is ready for it."""

@@ -19,7 +19,14 @@ from agents.environments.blocks import base
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings, replay_source
 from agents.environments.making import copied_registrations
-from agents.environments.workers import affinity, connection, process, protocol, replacement
+from agents.environments.workers import (
+  affinity,
+  connection,
+  descriptors,
+  process,
+  protocol,
+  replacement,
+)
 
 _SECONDS_TO_CHECK = 1.0
 _FAILED = "A worker has died or did not answer; close the workers and open new ones."
@@ -80,6 +87,7 @@ class WorkerPool:
         "Workers inherit file descriptors, which Windows does not support. "
         "Use WSL, or --no-env-processes."
       )
+    descriptors.raise_limit(num_workers)
     self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     self._timeout = timeout
     self._workers: list[connection.WorkerConnection] = []
@@ -311,11 +319,10 @@ class WorkerPool:
         raise Interrupted("Interrupted while environments were stepping.")
       if deadline is not None and time.monotonic() > deadline:
         raise TimeoutError("The workers did not answer in time.")
-      if seconds and time.monotonic() > first.since + seconds:
-        raise first.process.kill_unresponsive(seconds)
       # A child of an environment may hold a dead worker's connection open.
-      for worker in workers:
-        worker.check_alive()
+      for worker in self._workers:
+        if not worker.has_answered() and worker in workers:
+          worker.check_alive(seconds)
       if ready:
         time.sleep(0.001)  # The next `poll` returns at once, too.
 

@@ -40,6 +40,8 @@ def replace_worker(
 ) -> None:
   """Starts a new process, rebuilds its environments and repeats requests.
 
+  If the replay of an environment differs from its episode, its next step fails.
+
   Args:
     worker: Worker that died.
     death: Error that describes its death.
@@ -73,8 +75,10 @@ def replace_worker(
           assert source
           if source.log.begun:
             worker.send(*block.message(worker, "replay", *source.running()))
-            receive(worker, 0.0)
-            source.check(rows)
+            if differing := source.differing(rows, receive(worker, 0.0)):
+              messages = [differing.get(offset) for offset in range(rows.stop)]
+              worker.send(*block.message(worker, "fail_next", messages))
+              receive(worker, 0.0)
       for request in repeated:
         worker.send(*request.messages[worker])
       return

@@ -7,8 +7,8 @@ the user's `__main__`. It ends soon after the trainer, even after a crash.
 import contextlib
 import faulthandler
 import os
+import pathlib
 import pickle
-import select
 import signal
 import socket
 import time
@@ -19,9 +19,9 @@ import cloudpickle
 import gymnasium
 
 from agents.environments.blocks import base
-from agents.environments.data import mujoco_warnings
+from agents.environments.data import lost_output, mujoco_warnings
 from agents.environments.making import copied_registrations
-from agents.environments.workers import protocol, shared_memory
+from agents.environments.workers import guard, protocol, shared_memory
 
 _SECONDS_TO_CLOSE = 3.0
 _SECONDS_BETWEEN_HEARTBEATS = 0.1
@@ -38,11 +38,16 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int) -> None:
   faulthandler.enable(stacks_fd)
   faulthandler.register(signal.SIGUSR2, stacks_fd)
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer handles Ctrl-C.
-  _ignore_until_fork(signal.SIGTERM)
+  for signum in (signal.SIGTERM, signal.SIGHUP):
+    _ignore_until_fork(signum)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-  _start_guard(lifeline_fd)
+  guard.start(lifeline_fd, _SECONDS_TO_CLOSE)
+  with contextlib.suppress(OSError):  # Exists only on Linux.
+    # If memory runs out, the kernel kills a worker, which can be replaced.
+    pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
   gymnasium.logger.min_level = gymnasium.logger.ERROR  # The trainer has warned.
-  _serve(socket.socket(fileno=connection_fd))
+  with lost_output.discarded():
+    _serve(socket.socket(fileno=connection_fd))
 
 
 def _serve(connection: socket.socket) -> None:
@@ -177,23 +182,3 @@ def _ignore_until_fork(signum: int) -> None:
     after_in_parent=unblock,
     after_in_child=restore,
   )
-
-
-def _start_guard(lifeline_fd: int) -> None:
-  """Starts a small process that kills this one soon after the trainer's end.
-
-  A thread could not do this, because native code that hangs may hold the
-  interpreter's lock.
-  """
-  worker = os.getpid()
-  alive, own_end = os.pipe()  # Our end stays open while this process runs.
-  if os.fork():
-    os.close(alive)
-    os.close(lifeline_fd)
-    return
-  os.close(own_end)
-  signal.signal(signal.SIGTERM, signal.SIG_IGN)
-  select.select([alive, lifeline_fd], [], [])
-  if not select.select([alive], [], [], _SECONDS_TO_CLOSE)[0]:
-    os.killpg(worker, signal.SIGKILL)  # Includes the environments' children.
-  os._exit(0)

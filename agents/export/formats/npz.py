@@ -21,7 +21,7 @@ class Format(base.ExportFormat):
     program, constants = graph_to_numpy.translate(policy.frozen, policy.inputs, policy.outputs)
     program["inputs"] = signature.as_dicts(policy.inputs)
     program["action"] = signature.nested(policy.action_space, iter(policy.names("action")))
-    np.savez_compressed(path, about=json.dumps(program), **constants)
+    np.savez(path, about=json.dumps(program), **constants)
     shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
   def load(self, path: pathlib.Path) -> policy_lib.PolicyFunction:

@@ -1,6 +1,7 @@
 """Saves each failure of environments or workers in a crash folder.
 
-The command `python -m agents replay` repeats the episodes of a crash folder.
+A run keeps its latest 100 crash folders. The command `python -m agents replay`
+repeats the episodes of a crash folder.
 
     about.txt      the failure: traceback or stacks of the threads
     config.yaml    all settings of the run
@@ -9,8 +10,12 @@ The command `python -m agents replay` repeats the episodes of a crash folder.
 """
 
 import itertools
+import os
 import pathlib
+import re
+import shutil
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +23,9 @@ import numpy as np
 from agents import config as config_lib
 from agents import errors
 from agents.environments.data import failure_budget
-from agents.training.run_folder import atomic_write, import_guard, run_folder
+from agents.training.run_folder import array_file, atomic_write, import_guard, run_folder
+
+_MAX_FOLDERS = 100  # If a run has more folders, the oldest ones are deleted.
 
 
 class Crash(NamedTuple):
@@ -42,7 +49,7 @@ def save_survived(
     One line per failure for the console.
   """
   return [
-    f"step {step:,}: restart: {failure.summary} (details: {save(run, step, failure)})"
+    f"step {step:,}: restart: {failure.summary} (details: {_try_to_save(run, step, failure)})"
     for failure in failures.drain()
   ]
 
@@ -59,7 +66,7 @@ def save_fatal(
     error: Error for which `is_environment_failure` is true.
   """
   failure = failures.fatal or failure_budget.Failure(str(error))
-  print(f"The failure is saved in {save(run, step, failure)}.", file=sys.stderr)
+  print(f"The failure is saved in {_try_to_save(run, step, failure)}.", file=sys.stderr)
 
 
 def is_environment_failure(error: Exception) -> bool:
@@ -73,8 +80,18 @@ def is_environment_failure(error: Exception) -> bool:
   return any(isinstance(cause, errors.EnvironmentsError) for cause in (error, error.__cause__))
 
 
+def _try_to_save(
+  run: run_folder.RunFolder, step: int, failure: failure_budget.Failure
+) -> pathlib.Path | str:
+  """Returns the new crash folder, or the reason why there is none."""
+  try:
+    return save(run, step, failure)
+  except atomic_write.WriteError as error:
+    return f"no folder: {error}"
+
+
 def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure) -> pathlib.Path:
-  """Saves a failure in a new crash folder.
+  """Saves a failure in a new crash folder, and deletes old crash folders.
 
   Args:
     run: Run folder.
@@ -87,22 +104,31 @@ def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure) 
   Raises:
     WriteError: If the folder cannot be written.
   """
-  number = 1
-  while (path := run.path / f"crashes/{step:012d}-{number}").exists():
-    number += 1
-  with atomic_write.convert_errors(path):
-    path.mkdir(parents=True)
-    (path / "about.txt").write_text(failure.text, "utf-8", errors="backslashreplace")
-    (path / "config.yaml").write_text(config_lib.dump(run.config))
+  crashes = run.path / "crashes"
+  names = [re.fullmatch(r"(\d{12})-(\d+)", path.name) for path in crashes.glob("*")]
+  before = sorted((int(name[1]), int(name[2])) for name in names if name)
+  number = 1 + max((number for other, number in before if other == step), default=0)
+  with atomic_write.new_folder(_path(crashes, step, number)) as folder:
+    with atomic_write.open_file(folder / "about.txt") as file:
+      file.write(failure.text.encode("utf-8", errors="backslashreplace"))
+    with atomic_write.open_file(folder / "config.yaml") as file:
+      file.write(config_lib.dump(run.config).encode())
     if episodes := failure.episodes:
-      np.savez(
-        path / "episodes.npz",
-        environment=[episode.environment for episode in episodes],
-        seed=[episode.seed for episode in episodes],
-        length=[len(episode.action) for episode in episodes],
-        action=np.concatenate([episode.action for episode in episodes]),
-      )
-  return path
+      with atomic_write.open_file(folder / "episodes.npz") as file:
+        np.savez(
+          file,
+          environment=[episode.environment for episode in episodes],
+          seed=[episode.seed for episode in episodes],
+          length=[len(episode.action) for episode in episodes],
+          action=np.concatenate([episode.action for episode in episodes]),
+        )
+  for position in before[: max(0, len(before) + 1 - _MAX_FOLDERS)]:
+    shutil.rmtree(_path(crashes, *position), ignore_errors=True)
+  return _path(crashes, step, number)
+
+
+def _path(crashes: pathlib.Path, step: int, number: int) -> pathlib.Path:
+  return crashes / f"{step:012d}-{number}"
 
 
 def find(path: pathlib.Path) -> pathlib.Path:
@@ -122,35 +148,35 @@ def find(path: pathlib.Path) -> pathlib.Path:
   return max(crashes, key=lambda crash: [int(number) for number in crash.name.split("-")])
 
 
-def load(path: pathlib.Path) -> Crash:
+def load(path: pathlib.Path, code: Sequence[str | os.PathLike] = ()) -> Crash:
   """Loads a crash folder without executing any code from it.
 
   Args:
     path: Path of the crash folder.
+    code: Folders with modules that the config may name; see `import_guard`.
 
   Returns:
     Settings of the run and the failure.
 
   Raises:
-    ConfigError: If the folder is missing or cannot be read.
+    ConfigError: If the folder is missing or cannot be read, or its config names
+      code without permission.
   """
   try:
     text = (path / "about.txt").read_text("utf-8", errors="replace")
     config = config_lib.load((path / "config.yaml").read_text(), str(path / "config.yaml"))
-    # Guards the crash folder, and the run folder two levels above.
-    for folder in (path, *path.resolve().parents[:2]):
-      if (folder / "config.yaml").exists():
-        import_guard.add(folder)
+    run = path.resolve().parent.parent
+    import_guard.check(config, run if (run / "config.yaml").exists() else path, code)
     episodes: tuple[failure_budget.FailedEpisode, ...] = ()
     if (path / "episodes.npz").exists():
-      with np.load(path / "episodes.npz", allow_pickle=False) as file:
-        actions = np.split(file["action"], np.cumsum(file["length"])[:-1])
-        episodes = tuple(
-          itertools.starmap(
-            failure_budget.FailedEpisode,
-            zip(file["environment"].tolist(), file["seed"].tolist(), actions, strict=True),
-          )
+      arrays = array_file.read(path / "episodes.npz")
+      actions = np.split(arrays["action"], np.cumsum(arrays["length"])[:-1])
+      episodes = tuple(
+        itertools.starmap(
+          failure_budget.FailedEpisode,
+          zip(arrays["environment"].tolist(), arrays["seed"].tolist(), actions, strict=True),
         )
+      )
   except config_lib.ConfigError:
     raise
   except Exception as error:

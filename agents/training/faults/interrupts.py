@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM save a run, and end its process within ten seconds.
+"""Signals to stop save a run, and end its process within ten seconds.
+
+The signals are SIGINT (Ctrl-C), SIGTERM, and SIGHUP (a closed terminal).
 
 During a graph call, Python runs no signal handlers, so a thread watches for the
 signals. Usually the main thread finishes the epoch, saves the run and ends the
@@ -19,6 +21,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agents.environments.data import lost_output
+from agents.training.run_folder import run_lock
+
+_SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 # Times of the actions after the first signal.
 _SECONDS_FOR_STEPS = 4.0  # The trainer stops waiting for environments.
 _SECONDS_FOR_EPOCH = 6.0  # The watching thread saves if an epoch is running.
@@ -27,9 +33,10 @@ _SECONDS_TO_PRINT = 0.3  # Maximum duration of printing a message.
 
 
 class Interrupts:
-  """Context in which SIGINT (Ctrl-C) and SIGTERM are requests to stop.
+  """Context in which SIGINT, SIGTERM and SIGHUP are requests to stop.
 
-  A second Ctrl-C ends the process at once; its workers end by themselves.
+  A second Ctrl-C ends the process at once; its workers end by themselves. In
+  this context, output to a closed terminal or pipe is discarded.
 
   The attribute `signum` is the number of the first signal, or None. The text
   `farewell` is printed when the watching thread ends the process. The file
@@ -54,6 +61,8 @@ class Interrupts:
     return self.signum is not None
 
   def __enter__(self) -> Interrupts:
+    self._output = lost_output.discarded()
+    self._output.__enter__()
     self._arrivals, self._sender = socket.socketpair()
     self._sender.setblocking(False)
     self._handlers = self.install_handlers()
@@ -71,6 +80,7 @@ class Interrupts:
     self._arrivals.close()
     os.close(self._give_up)
     os.close(self.give_up_fd)
+    self._output.__exit__(None, None, None)
 
   def install_handlers(self) -> dict[signal.Signals, Any]:
     """Installs the signal handlers.
@@ -80,9 +90,12 @@ class Interrupts:
     Returns:
       The previous Python handler of each signal.
     """
-    # Also replaces handlers that C++ code has installed.
+    # Also replaces handlers that C++ code has installed. The command `nohup`
+    # ignores SIGHUP, so that a run outlives its terminal.
     return {
-      signum: signal.signal(signum, lambda *_: None) for signum in (signal.SIGINT, signal.SIGTERM)
+      signum: signal.signal(signum, lambda *_: None)
+      for signum in _SIGNALS
+      if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN
     }
 
   @contextlib.contextmanager
@@ -103,15 +116,17 @@ class Interrupts:
   def _watch(self) -> None:
     """Receives signals, and acts at each deadline after the first signal."""
     deadlines: list[tuple[float, Callable[[], Any]]] = []
+    arrivals = select.poll()  # Unlike `select`, accepts descriptors above 1023.
+    arrivals.register(self._arrivals, select.POLLIN)
     while True:
       wait = max(0.0, deadlines[0][0] - time.monotonic()) if deadlines else None
-      if not select.select([self._arrivals], [], [], wait)[0]:
+      if not arrivals.poll(None if wait is None else 1000 * wait):
         deadlines.pop(0)[1]()
         continue
       if not (arrived := self._arrivals.recv(1)):
         return
       signum, now = arrived[0], time.monotonic()
-      if self.signum is None and signum in (signal.SIGINT, signal.SIGTERM):
+      if self.signum is None and signum in _SIGNALS:
         self.signum = signum
         deadlines = [
           (now + _SECONDS_FOR_STEPS, lambda: os.write(self._give_up, b"\0")),
@@ -140,6 +155,7 @@ class Interrupts:
 
   def _end(self, reason: str) -> None:
     _print(f"{reason} {self.farewell}")
+    _wait_for(run_lock.clear, _SECONDS_TO_PRINT)
     os._exit(self.exit_code)
 
 

@@ -2,11 +2,12 @@
 
 These files only grow. A checkpoint records the lengths of the files. When a run
 resumes from the checkpoint, the files are truncated to these lengths, so no
-report appears twice.
+report appears twice. The folder `cut` keeps the removed parts.
 """
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import pathlib
@@ -20,7 +21,7 @@ from tensorboard.plugins.hparams import api as hparams_api
 from tensorboard.plugins.image import metadata as image_metadata
 
 from agents import config as config_lib
-from agents.training.monitoring import metrics_row
+from agents.training.monitoring import metrics_row, progress
 from agents.training.run_folder import atomic_write
 from agents.videos import video
 
@@ -37,6 +38,7 @@ class MetricsWriter:
       new run.
 
   Raises:
+    ConfigError: If rows of the checkpoint are missing in `metrics.jsonl`.
     WriteError: If the files cannot be written. All methods except `close` also
       raise this error.
   """
@@ -44,12 +46,9 @@ class MetricsWriter:
   def __init__(self, folder: pathlib.Path, lengths: dict[str, int] | None = None) -> None:
     self._folder = folder
     with self._write_errors():
+      self._check_rows((lengths or {}).get("metrics.jsonl", 0))
       for path in self._paths():
-        length = (lengths or {}).get(str(path.relative_to(folder)))
-        if length is None:
-          path.unlink()
-        else:
-          os.truncate(path, min(length, path.stat().st_size))
+        self._cut(path, (lengths or {}).get(str(path.relative_to(folder))))
       self._rows = open(folder / "metrics.jsonl", "a")
       self._writers = {
         phase: tf.summary.create_file_writer(str(folder / phase)) for phase in ("train", "eval")
@@ -151,6 +150,37 @@ class MetricsWriter:
     for file in (self._rows, *self._writers.values()):
       with contextlib.suppress(OSError, tf.errors.OpError):
         file.close()
+
+  def _check_rows(self, expected: int) -> None:
+    """Compares the size of metrics.jsonl with its size in the checkpoint."""
+    path = self._folder / "metrics.jsonl"
+    size = path.stat().st_size if path.exists() else 0
+    if size < expected and path.exists():
+      raise config_lib.ConfigError(
+        f"{path} has {size:,} bytes, but had {expected:,} bytes when the checkpoint was saved. "
+        "Some reports are missing. Restore the file from a copy. To continue without its reports, "
+        "move it to another folder."
+      )
+    if size < expected:
+      progress.warn(f"{path} is missing. A new file begins.")
+
+  def _cut(self, path: pathlib.Path, length: int | None) -> None:
+    """Truncates a file, or deletes it; keeps the removed part in `cut`."""
+    with open(path, "rb") as file:
+      file.seek(length or 0)
+      removed = file.read()
+    if removed:
+      name = "-".join(path.relative_to(self._folder).parts)
+      # TensorBoard would read files with "tfevents" in their names.
+      name = f"{name.replace('tfevents', 'events')}-from-{length or 0}"
+      (self._folder / "cut").mkdir(exist_ok=True)
+      paths = (self._folder / "cut" / f"{name}-{number}" for number in itertools.count(1))
+      with atomic_write.open_file(next(path for path in paths if not path.exists())) as file:
+        file.write(removed)
+    if length is None:
+      path.unlink()
+    elif removed:
+      os.truncate(path, length)
 
   @contextlib.contextmanager
   def _write_errors(self) -> Iterator[None]:

@@ -1,8 +1,10 @@
-"""Atomic file writes: a reader sees the old file or the complete new one."""
+"""Atomic writes: a reader sees the old file or the complete new one."""
 
 import contextlib
 import os
 import pathlib
+import re
+import shutil
 import socket
 from collections.abc import Iterator
 from typing import IO
@@ -52,15 +54,41 @@ def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
   Raises:
     WriteError: If the file cannot be written.
   """
+  with _renamed_to(path) as temporary, open(temporary, "wb") as file:
+    yield file
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def new_folder(path: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Creates a temporary folder that is renamed when the context ends.
+
+  After an error in the context, the temporary folder is deleted.
+
+  Args:
+    path: Folder to create. Missing parents are created, too.
+
+  Yields:
+    Path of the temporary folder. Write its files with `open_file`.
+
+  Raises:
+    WriteError: If the folder cannot be written.
+  """
+  with _renamed_to(path) as temporary:
+    temporary.mkdir(parents=True)
+    yield temporary
+
+
+@contextlib.contextmanager
+def _renamed_to(path: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Context that renames a temporary path, or deletes it after an error."""
   # The temporary name is unique, because hosts that share the folder may write
   # the same file at the same time.
   temporary = path.with_suffix(f".{socket.gethostname()}-{os.getpid()}.tmp")
   try:
     with convert_errors(path):
-      with open(temporary, "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
+      yield temporary
       os.replace(temporary, path)
       descriptor = os.open(path.parent, os.O_RDONLY)
       try:
@@ -68,6 +96,38 @@ def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
       finally:
         os.close(descriptor)
   except BaseException:
-    with contextlib.suppress(OSError):
-      temporary.unlink()
+    _remove(temporary)
     raise
+
+
+def remove_abandoned(folder: pathlib.Path) -> None:
+  """Deletes the temporary files that dead processes of this host have left.
+
+  Files of other hosts stay, because their processes may be alive.
+
+  Args:
+    folder: Folder of the files.
+  """
+  for path in folder.glob("*.tmp"):
+    name = re.fullmatch(r"[^.]*\.(.+)-(\d+)\.tmp", path.name)
+    if name and name[1] == socket.gethostname() and not _is_alive(int(name[2])):
+      _remove(path)
+
+
+def _is_alive(pid: int) -> bool:
+  """Returns whether another process of this host has this id."""
+  try:
+    os.kill(pid, 0)
+  except ProcessLookupError:
+    return False
+  except OSError:  # The process belongs to another user.
+    pass
+  return pid != os.getpid()
+
+
+def _remove(path: pathlib.Path) -> None:
+  with contextlib.suppress(OSError):
+    if path.is_dir():
+      shutil.rmtree(path)
+    else:
+      path.unlink()

@@ -6,6 +6,7 @@ the variables of the policy with the best evaluation.
 
 import contextlib
 import dataclasses
+import errno
 import json
 import pathlib
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import errors
-from agents.training.run_folder import atomic_write
+from agents.training.run_folder import array_file, atomic_write
 
 _NUM_NEWEST = 3  # The newest checkpoints are never deleted.
 _NUM_MILESTONES = 6  # Older checkpoints to keep, spread over the run.
@@ -24,6 +25,10 @@ _METADATA = "facts"  # Name of the JSON text among the arrays of the file.
 
 class CheckpointError(errors.RunError):
   """A checkpoint is missing or damaged."""
+
+
+class ReadError(errors.RunError):
+  """A checkpoint cannot be read, although it may be intact."""
 
 
 @dataclasses.dataclass
@@ -68,6 +73,8 @@ def save(
   """Writes a checkpoint, and deletes superfluous older checkpoints.
 
   Keeps the newest three checkpoints, and six older ones spread over the run.
+  Does not count checkpoints of later steps, which are damaged if a run has
+  resumed from an earlier one.
 
   Args:
     folder: Folder of the checkpoints.
@@ -79,12 +86,13 @@ def save(
     WriteError: If the file cannot be written, for example on a full disk.
   """
   _write(folder / f"checkpoint-{step:012d}.npz", arrays, metadata)
-  while len(older := paths(folder)[:-_NUM_NEWEST]) > _NUM_MILESTONES:
+  older = [path for path in paths(folder) if step_of(path) <= step][:-_NUM_NEWEST]
+  while len(older) > _NUM_MILESTONES:
     # Deletes the checkpoint with the smallest distance between its two
     # neighbors. The first checkpoint is always kept.
     steps = [*map(step_of, older), step]
     index = np.argmin(np.subtract(steps[2:], steps[:-2]))
-    older[index + 1].unlink(missing_ok=True)
+    older.pop(index + 1).unlink(missing_ok=True)
 
 
 def save_best(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray]) -> None:
@@ -117,16 +125,23 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
   Raises:
     CheckpointError: If the file is missing or damaged. A CRC-32 checksum of
       each array reveals damage.
+    ReadError: If the file cannot be read for another reason.
   """
   try:
-    with np.load(path, allow_pickle=False) as file:
-      arrays = {name: file[name] for name in file.files}
+    arrays = array_file.read(path)
     return arrays, json.loads(str(arrays.pop(_METADATA)))
   except FileNotFoundError:
     raise CheckpointError(
       f"{path} is gone. A run deletes some of its checkpoints while it trains; try again."
     ) from None
   except Exception as error:
+    # A damaged position in the file causes EINVAL.
+    is_format = not isinstance(error, OSError) or error.errno in (None, errno.EINVAL)
+    if isinstance(error, MemoryError) or not is_format:
+      cause = getattr(error, "strerror", None) or f"not enough memory. {error}"
+      raise ReadError(
+        f"{path} can't be read: {cause}. The file may be intact: correct the cause, and try again."
+      ) from error
     # Omits later sentences: NumPy's second sentence suggests unsafe loading.
     reason = str(error).partition(".")[0]
     raise CheckpointError(f"{path} is damaged ({reason}).") from error
@@ -142,7 +157,8 @@ def newest_readable(folder: pathlib.Path) -> pathlib.Path:
     Path of the checkpoint.
 
   Raises:
-    CheckpointError: If no checkpoint can be read.
+    CheckpointError: If no checkpoint is undamaged.
+    ReadError: If a checkpoint cannot be read for another reason.
   """
   newest(folder)  # Raises if the folder contains no checkpoint.
   for path in reversed(paths(folder)):

@@ -1,64 +1,103 @@
-"""Import guard: prevents imports of Python modules from run folders.
+"""Import guard: which code the config of a run folder may execute.
 
-A run folder may come from another person, so it is treated as data. Without
-the guard, Python could import a module or namespace package from a run folder
-in or below the current directory.
+A run folder may come from another person. Its config may name only modules of
+installed packages, of folders that the user allows, and modules that a run of
+this user has named before. Gymnasium's wrappers are permitted unless they have
+side effects, such as files.
 """
 
-import importlib.abc
-import importlib.machinery
 import os
 import pathlib
+import shlex
 import sys
-import threading
-import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents import config as config_lib
+from agents.training.run_folder import named_modules, provenance, user_modules
+
+# Gymnasium's wrappers that neither write files, open windows nor import modules
+# that their arguments name.
+_HARMLESS = """AddRenderObservation AddWhiteNoise AtariPreprocessing Autoreset
+  ClipAction ClipReward DelayObservation DiscretizeAction DiscretizeObservation
+  DtypeObservation FilterObservation FlattenObservation FrameStackObservation
+  GrayscaleObservation MaxAndSkipObservation NormalizeObservation
+  NormalizeReward ObstructView OrderEnforcing PassiveEnvChecker
+  RecordEpisodeStatistics RenderCollection RepeatAction RescaleAction
+  RescaleObservation ReshapeObservation ResizeObservation StickyAction
+  TimeAwareObservation TimeLimit""".split()
+_OWN_WRAPPERS = "agents.environments.making.wrappers"
 
 
-class _ImportGuard(importlib.abc.MetaPathFinder):
-  """Finder that raises an error for modules in guarded folders."""
+def check(
+  config: config_lib.Config,
+  folder: pathlib.Path,
+  allowed: Sequence[str | os.PathLike] = (),
+  code: Mapping[str, str] | None = None,
+) -> None:
+  """Checks that a loaded config executes only permitted code.
 
-  # Absolute paths of the guarded folders, with and without resolved links. The
-  # set is replaced instead of modified, because other threads read the set.
-  folders: frozenset[str] = frozenset()
-
-  def find_spec(
-    self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
-  ) -> None:
-    """Raises ImportError if a module lies in a guarded folder."""
-    spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-    if spec:
-      locations = [*(spec.submodule_search_locations or ())]
-      locations += [spec.origin] if spec.has_location else []
-      if any(map(self.contains, locations)):
-        raise ImportError(
-          f"Module '{fullname}' can't be imported from a run folder.", name=fullname
-        )
-
-  def contains(self, location: str) -> bool:
-    """Returns whether a path, or its link target, is in a guarded folder."""
-    return any(
-      os.path.commonpath((folder, path)) == folder
-      for path in (os.path.abspath(location), os.path.realpath(location))
-      for folder in self.folders
-    )
-
-
-_guard = _ImportGuard()
-_lock = threading.Lock()
-
-
-def add(folder: pathlib.Path) -> None:
-  """Prevents all further imports from a folder and its subfolders.
+  Permitted modules become importable. No module is imported.
 
   Args:
-    folder: Path of the run folder.
+    config: Settings that another person may have written.
+    folder: Run folder, or crash folder, of the settings. Modules in this folder
+      are never permitted.
+    allowed: Folders with code that the user allows.
+    code: Digests of the code that started the run, by file name.
+
+  Raises:
+    ConfigError: If a module or wrapper is not permitted.
   """
-  with _lock:
-    _guard.folders |= {os.path.abspath(folder), os.path.realpath(folder)}
-    # Removes the folder from the module path, so that Python skips its modules.
-    # Raising an error for them would also prevent the import of modules with
-    # the same names from other entries of the path.
-    sys.path[:] = [entry for entry in sys.path if not _guard.contains(entry)]
-    if _guard not in sys.meta_path:
-      sys.meta_path.insert(0, _guard)
+  places = [os.path.abspath(os.path.expanduser(each)) for each in allowed]
+  for place in places:
+    if not os.path.isdir(place):
+      raise config_lib.ConfigError(f"--code {place}: there is no such folder.")
+  sys.path += [place for place in places if place not in sys.path]
+  modules = named_modules.names(config)
+  for module in modules:
+    if named_modules.files(module, sys.path) is None:
+      sys.path += filter(None, [user_modules.folder(module, code or {})])
+  for module in modules:
+    _check_module(module, folder, places)
+  for wrapper in config.env.wrappers:
+    _check_wrapper(wrapper, folder, places)
+
+
+def _check_module(module: str, folder: pathlib.Path, allowed: Sequence[str]) -> None:
+  """Raises ConfigError unless the files of a module are permitted."""
+  files = named_modules.files(module, sys.path)
+  if files is None and not provenance.exists(module.partition(".")[0]):
+    # Python does not look there, but the error can name the file.
+    files = named_modules.files(module, [os.getcwd()])
+  outside = [file for file in files or () if not named_modules.is_installed(file)]
+  if any(named_modules.is_within(file, [folder]) for file in outside):
+    reason, place = "is in this folder. Move it to another folder DIR", "DIR"
+  elif all(named_modules.is_within(file, allowed) for file in outside):
+    return
+  else:
+    records = user_modules.find(module, files or ())
+    if any(entry.unchanged for entry in records):
+      return
+    has_changed = "has changed since a run of yours used it"
+    reason = has_changed if records else "does not belong to an installed package"
+    place = shlex.quote(str(named_modules.parent_folder(module, outside[-1])))
+  raise config_lib.ConfigError(
+    f"{folder} names the module '{module}', which would execute {outside[-1]}. This file "
+    f"{reason}. If you trust its code, add --code {place}"
+  )
+
+
+def _check_wrapper(wrapper: dict[str, Any], folder: pathlib.Path, allowed: Sequence[str]) -> None:
+  """Raises ConfigError if a wrapper may have side effects."""
+  (name,) = wrapper
+  module, _, attribute = (name if ":" in name else f"gymnasium.wrappers:{name}").partition(":")
+  if module == _OWN_WRAPPERS or module == "gymnasium.wrappers" and attribute in _HARMLESS:
+    return
+  files = named_modules.files(module, sys.path)
+  file = files[-1] if files else pathlib.Path("DIR", module)
+  if not (named_modules.is_within(file, allowed) or user_modules.contains_wrapper(wrapper)):
+    raise config_lib.ConfigError(
+      f"{folder} names the wrapper {name} in {file}. It may have side effects, such as files in "
+      f"any folder. If you trust it, add --code {shlex.quote(str(file.parent))}"
+    )

@@ -50,7 +50,7 @@ def versions(env: str) -> dict[str, str]:
   """
   result = {"python": platform.python_version(), "machine": platform.machine()}
   family = third_party.find(env)
-  modules = _module(env), *(family.modules if family else ())
+  modules = env_module(env), *(family.modules if family else ())
   top_modules = [module.partition(".")[0] for module in modules]
   names = [
     name
@@ -77,7 +77,7 @@ def code(env: str) -> dict[str, str]:
     First 16 hexadecimal digits of SHA-256, by file name.
   """
   return digests(
-    _files(pathlib.Path(__file__).parents[2]) | module_files(_module(env).partition(".")[0])
+    _files(pathlib.Path(__file__).parents[2]) | module_files(env_module(env).partition(".")[0])
   )
 
 
@@ -131,8 +131,12 @@ def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
   return {str(path.relative_to(folder.parent)): path for path in sorted(folder.rglob("*.py"))}
 
 
-def _module(env: str) -> str:
-  """Returns the module that defines an environment, or "" if it is unknown."""
+def env_module(env: str) -> str:
+  """Returns the module that defines an environment, or "" if it is unknown.
+
+  Args:
+    env: Id of the environment.
+  """
   module, colon, _ = env.partition(":")
   if colon:
     return module

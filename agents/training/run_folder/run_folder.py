@@ -6,17 +6,19 @@ code.yaml        digests of the code that started the run
 checkpoints/     the newest three, and some older ones
 metrics.jsonl    one line per report
 events..., train/, eval/    events for TensorBoard
+cut/             parts of these files that resuming has removed
 videos/          videos of episodes
 crashes/         failures, see `crash_folder`
+lock             process that trains the run, see `run_lock`
 """
 
 import contextlib
 import datetime
-import fcntl
 import itertools
 import os
 import pathlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 import yaml
 
@@ -27,12 +29,15 @@ from agents.training.run_folder import (
   checkpoint,
   import_guard,
   provenance,
+  run_lock,
   user_modules,
 )
 
 
 class RunFolder:
   """An existing run folder.
+
+  Use `find` to build anything from the config of another person's run.
 
   Attributes:
     path: Path of the folder.
@@ -47,14 +52,13 @@ class RunFolder:
   """
 
   def __init__(self, path: str | os.PathLike) -> None:
-    self.path = pathlib.Path(path).expanduser()
+    # Environments may change the working directory of this process later.
+    self.path = pathlib.Path(path).expanduser().absolute()
     try:
       text = (self.path / "config.yaml").read_text()
     except (OSError, UnicodeDecodeError) as error:
       raise config_lib.ConfigError(f"{self.path} is not a run folder: {error}") from None
     self.config = config_lib.load(text, str(self.path / "config.yaml"))
-    import_guard.add(self.path)
-    user_modules.make_importable(self.config, self._provenance("code.yaml"))
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, config: config_lib.Config) -> None:
@@ -74,26 +78,19 @@ class RunFolder:
     )
 
   @contextlib.contextmanager
-  def locked(self) -> Iterator[None]:
-    """Locks the folder against other training processes.
+  def locked(self, lost: run_lock.Owner | None = None) -> Iterator[None]:
+    """Locks the folder against other training processes; see `run_lock.locked`.
+
+    Args:
+      lost: Process of another host that has ended, if known.
 
     Yields:
       None.
-
-    Raises:
-      ConfigError: If another process holds the lock.
     """
-    descriptor = os.open(self.path, os.O_RDONLY)
-    try:
-      try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      except BlockingIOError:
-        raise config_lib.ConfigError(f"{self.path} is being trained by another process.") from None
-      for path in self.checkpoints.glob("*.tmp"):  # Left by a killed process.
-        path.unlink()
+    with run_lock.locked(self.path, lost):
+      for folder in (self.path, self.checkpoints, self.path / "crashes", self.path / "cut"):
+        atomic_write.remove_abandoned(folder)
       yield
-    finally:
-      os.close(descriptor)
 
   def changes(self) -> list[str]:
     """Compares packages and code with their versions at the start of the run.
@@ -103,12 +100,16 @@ class RunFolder:
     """
     changes = []
     for name, now in provenance.files(self.config.env.id).items():
-      before = self._provenance(name)
+      before = self.provenance(name)
       changes += provenance.differences(before, now) if before else [f"{name} can't be read"]
     return changes
 
-  def _provenance(self, name: str) -> dict[str, str]:
-    """Returns the contents of a file about the start of the run, or {}."""
+  def provenance(self, name: str) -> dict[str, str]:
+    """Returns the contents of a file about the start of the run, or {}.
+
+    Args:
+      name: Name of the file, see `provenance.files`.
+    """
     with contextlib.suppress(OSError, ValueError):
       content = config_parsing.parse((self.path / name).read_text())
       return content if isinstance(content, dict) else {}
@@ -124,25 +125,39 @@ class RunFolder:
     return checkpoint.complete(metadata["step"], metadata["done"], self.config.steps)
 
 
-def find(path: str | os.PathLike) -> RunFolder:
-  """Opens a run folder, or the newest run in a folder of runs.
+def find(path: str | os.PathLike, code: Sequence[str | os.PathLike] = ()) -> RunFolder:
+  """Opens a run folder, or the newest run in a folder of runs, to use the run.
+
+  Args:
+    path: Path of a run folder, or of a folder of runs.
+    code: Folders with modules that the config of the run may name, in addition
+      to installed modules; see `import_guard`.
+
+  Returns:
+    The run folder.
+
+  Raises:
+    ConfigError: If `path` contains no run, or its config is invalid or names
+      code without permission.
+  """
+  run = RunFolder(newest(path))
+  import_guard.check(run.config, run.path, code, run.provenance("code.yaml"))
+  return run
+
+
+def newest(path: str | os.PathLike) -> pathlib.Path:
+  """Returns a run folder, or the newest run in a folder of runs.
 
   Runs without a checkpoint, which have just started or failed to start, are
   considered only if no run has a checkpoint.
 
   Args:
     path: Path of a run folder, or of a folder of runs.
-
-  Returns:
-    The run folder.
-
-  Raises:
-    ConfigError: If `path` contains no run, or its config is invalid.
   """
   folder = pathlib.Path(path).expanduser()
   if not (folder / "config.yaml").exists() and (runs := _runs(folder)):
     folder = (list(filter(_has_checkpoint, runs)) or runs)[-1]
-  return RunFolder(folder)
+  return folder
 
 
 def with_config(logdir: str | os.PathLike, config: config_lib.Config) -> list[RunFolder]:
@@ -166,7 +181,8 @@ def with_config(logdir: str | os.PathLike, config: config_lib.Config) -> list[Ru
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   """Creates the folder `LOGDIR/<time>-<name>/` for a new run.
 
-  If the folder exists already, a number is added to the time.
+  The names of runs sort in the order of their creation. Therefore, if another
+  run has the same or a later time, a number is added to the latest time.
 
   Args:
     logdir: Path of the folder of runs.
@@ -179,9 +195,11 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   Raises:
     ConfigError: If the folder cannot be created.
   """
-  timestamp = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
-  for suffix in itertools.chain([""], map(".{}".format, itertools.count(2))):
-    path = pathlib.Path(logdir).expanduser() / f"{timestamp}{suffix}-{name}"
+  parent = pathlib.Path(logdir).expanduser().absolute()
+  latest = max(map(_position, _runs(parent)), default=("", 0))
+  time, last = max(latest, (f"{datetime.datetime.now():%Y%m%dT%H%M%S}", 0))
+  for number in itertools.count(last + 1):
+    path = parent / f"{time}{f'.{number}' * (number > 1)}-{name}"
     try:
       path.mkdir(parents=True)
       break
@@ -203,11 +221,17 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
   """Returns all runs in a folder, the oldest first."""
 
-  # The first 15 characters of the name are the time.
-  def start_time(run: pathlib.Path) -> tuple[str, int, str]:
-    return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
+  # Runs of earlier versions with the same time have no numbers.
+  def order(run: pathlib.Path) -> tuple[tuple[str, int], int, str]:
+    return _position(run), (run / "config.yaml").stat().st_mtime_ns, run.name
 
-  return sorted((path.parent for path in logdir.glob("*/config.yaml")), key=start_time)
+  return sorted((path.parent for path in logdir.glob("*/config.yaml")), key=order)
+
+
+def _position(run: pathlib.Path) -> tuple[str, int]:
+  """Returns the time and the number in the name of a run; see `create`."""
+  found = re.match(r"(\d{8}T\d{6})(?:\.(\d+))?-", run.name)
+  return (found[1], int(found[2] or 1)) if found else ("", 0)
 
 
 def _has_checkpoint(run: pathlib.Path) -> bool:

@@ -1,10 +1,9 @@
-"""The user's own modules, such as `robot` of `env.id=robot:Robot`.
+"""Records the code that this user's own settings name.
 
-Python looks for them on its path, in the current folder, and in the folder of
-the config's file. A later command, such as `visualize`, may run in another
-folder. Therefore every new run records where its modules are. The record lies
-outside of the run folder, because the files of another person's run must not
-select the code to import.
+Every new run records its modules and wrappers: later commands, which may run in
+another folder, find and permit the same code. The records lie outside of the
+run folder, because the files of another person's run must not select the code
+to execute.
 """
 
 import contextlib
@@ -13,81 +12,117 @@ import json
 import os
 import pathlib
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents.training.run_folder import atomic_write, provenance
+from agents.training.run_folder import atomic_write, named_modules
 
 
-def names(config: config_lib.Config) -> list[str]:
-  """Returns the top-level modules that the settings name.
+class RecordedModule(NamedTuple):
+  """Files that the import of a module executed when a run began."""
 
-  Args:
-    config: Settings of a run.
-  """
-  values = [
-    config.env.id,
-    config.env.backend,
-    config.algorithm.type,
-    config.network.hidden,
-    *(name for wrapper in config.env.wrappers for name in wrapper),
-  ]
-  return list(
-    dict.fromkeys(value.partition(":")[0].partition(".")[0] for value in values if ":" in value)
-  )
+  module: str
+  folder: str  # Folder on Python's path.
+  files: dict[str, str]  # SHA-256 by path, relative to `folder`.
+
+  @property
+  def paths(self) -> list[pathlib.Path]:
+    """Absolute paths of the files."""
+    return [pathlib.Path(self.folder, name) for name in self.files]
+
+  @property
+  def unchanged(self) -> bool:
+    """Whether the files have the recorded contents."""
+    with contextlib.suppress(OSError):
+      return [*map(_digest, self.paths)] == [*self.files.values()]
+    return False
 
 
 def record(config: config_lib.Config) -> None:
-  """Records the folders of the modules that the settings name.
-
-  Installed modules are not recorded, because Python finds them from any folder.
+  """Records the modules and wrappers that the settings name.
 
   Args:
-    config: Settings of a new run.
+    config: Settings of a new run of this user.
   """
-  for name in names(config):
-    files = provenance.module_files(name)
-    if not files:
-      continue
-    relative, path = next(iter(files.items()))
-    text = json.dumps(
-      {
-        "folder": str(path.resolve().parents[relative.count("/")]),
-        "files": provenance.digests(files),
-      },
-      indent=2,
-    )
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    # Without a home folder, only commands in other folders miss the modules.
-    # Their error message names the places where Python has looked.
-    with contextlib.suppress(OSError, atomic_write.WriteError):
-      _records().mkdir(parents=True, exist_ok=True)
-      with atomic_write.open_file(_records() / f"{name}-{digest}.json") as file:
-        file.write(text.encode())
+  # Without a home folder, later commands need permission for the modules.
+  with contextlib.suppress(OSError, atomic_write.WriteError):
+    for module in named_modules.names(config):
+      files = named_modules.files(module, sys.path) or []
+      if not all(map(named_modules.is_installed, files)):
+        folder = named_modules.parent_folder(module, files[-1])
+        digests = {os.path.relpath(file, folder): _digest(file) for file in files}
+        _write(RecordedModule(module, str(folder), digests)._asdict())
+    for wrapper in config.env.wrappers:
+      _write(wrapper)
 
 
-def make_importable(config: config_lib.Config, code: dict[str, str]) -> None:
-  """Adds the recorded folders of modules that Python does not find to its path.
-
-  If several folders contain a module of this name, the folder of the files that
-  started the run is preferred, then the folder of the newest run.
+def contains_wrapper(wrapper: dict[str, Any]) -> bool:
+  """Returns whether a run of this user had a wrapper with the same arguments.
 
   Args:
-    config: Settings of an existing run.
-    code: Digests of the code that started the run, by file name.
+    wrapper: Element of `env.wrappers`.
   """
-  for name in names(config):
-    if provenance.exists(name):
-      continue
-    folders = []
-    for path in _records().glob(f"{name}-*.json"):
-      with contextlib.suppress(OSError, ValueError, KeyError):
-        entry = json.loads(path.read_text())
-        if os.path.isdir(entry["folder"]):
-          folders.append(
-            (entry["files"].items() <= code.items(), path.stat().st_mtime_ns, entry["folder"])
-          )
-    if folders:
-      sys.path.append(max(folders)[-1])
+  return _path(wrapper).exists()
+
+
+def find(module: str, files: Sequence[pathlib.Path]) -> list[RecordedModule]:
+  """Returns the records of a module with the given files.
+
+  Args:
+    module: Name of the module.
+    files: Absolute paths of the files, parent packages first.
+  """
+  return [entry for entry in _entries(module) if entry.paths == files]
+
+
+def folder(module: str, code: Mapping[str, str]) -> str | None:
+  """Returns the recorded folder of a module, or None.
+
+  If several folders contained a module of this name, those with unchanged files
+  are preferred, then the folder with the files that started the run, then the
+  folder of the newest run.
+
+  Args:
+    module: Name of the module.
+    code: Digests of the code that started the run, by file name; see
+      `provenance.code`.
+  """
+
+  def preference(entry: RecordedModule) -> tuple[bool, bool]:
+    digests = {name: digest[:16] for name, digest in entry.files.items()}
+    return entry.unchanged, digests.items() <= code.items()
+
+  entries = sorted(_entries(module), key=preference)
+  return entries[-1].folder if entries else None
+
+
+def _entries(module: str) -> Iterator[RecordedModule]:
+  """Yields the records of a module, the oldest first."""
+  paths = []
+  with contextlib.suppress(OSError):
+    paths = sorted(_records().glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+  for path in paths:
+    with contextlib.suppress(OSError, ValueError, TypeError):
+      entry = RecordedModule(**json.loads(path.read_text()))
+      if entry.module == module and os.path.isdir(entry.folder):
+        yield entry
+
+
+def _write(entry: dict[str, Any]) -> None:
+  path = _path(entry)
+  path.parent.mkdir(parents=True, exist_ok=True)
+  with atomic_write.open_file(path) as file:
+    file.write(json.dumps(entry, indent=2).encode())
+
+
+def _path(entry: dict[str, Any]) -> pathlib.Path:
+  text = json.dumps(entry, sort_keys=True)
+  return _records() / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+def _digest(path: pathlib.Path) -> str:
+  return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _records() -> pathlib.Path:

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import failure_budget, replay_source
+from agents.environments.blocks import base
+from agents.environments.data import failure_budget
 from agents.environments.workers import pool, process, replacement
 from tests import toy
 from tests.environments import faulty_envs, rollouts, scripts
@@ -338,14 +339,50 @@ def test_restarts_before_the_window_do_not_count(monkeypatch):
     assert len(workers.failure_budget.drain()) == 3
 
 
-def test_replay_with_other_observations_is_an_error():
+@pytest.mark.parametrize("part", ["observation", "reward", "error"])
+def test_episode_fails_if_its_replay_in_a_new_worker_differs(part, tmp_path):
+  differs = functools.partial(faulty_envs.DiffersLater, str(tmp_path / "changed"), part)
+  with (
+    _workers(1) as workers,
+    batch_env.BatchEnv([functools.partial(toy.Counter, 50), differs], workers, 7) as batch,
+  ):
+    batch.reset()
+    for _ in range(3):
+      batch.step(np.zeros((2, 1)))
+    (tmp_path / "changed").touch()
+    _kill(workers, 0)
+    step = batch.step(np.zeros((2, 1)))
+    assert step.valid.tolist() == [True, False]
+    assert step.observ[:, 1].tolist() == [4, 0]  # The next episode has begun.
+    assert not batch.take_finished()
+    death, failure = workers.failure_budget.drain()
+    assert "SIGKILL" in death.text
+    assert ("fails since today" if part == "error" else "not deterministic") in failure.text
+    ((index, _, action),) = failure.episodes
+    assert (index, len(action)) == (1, 4)
+    assert batch.step(np.zeros((2, 1))).valid.all()
+
+
+def test_episodes_with_other_replays_count_against_the_budget():
+  with _workers(1, limit=2) as workers:
+    batch = batch_env.BatchEnv([faulty_envs.IgnoresSeed] * 2, workers)
+    batch.reset()
+    batch.step(np.zeros((2, 1)))
+    _kill(workers, 0)
+    with pytest.raises(base.EnvironmentFailure, match="Environment 1 .* is not deterministic"):
+      batch.step(np.zeros((2, 1)))
+    assert len(workers.failure_budget.drain()) == 2  # The worker and environment 0.
+
+
+def test_reset_repeated_by_a_new_worker_ignores_other_replays():
   with _workers(1) as workers:
     batch = batch_env.BatchEnv([faulty_envs.IgnoresSeed] * 2, workers)
     batch.reset()
     batch.step(np.zeros((2, 1)))
     _kill(workers, 0)
-    with pytest.raises(replay_source.ReplayError, match="not deterministic"):
-      batch.step(np.zeros((2, 1)))
+    batch.reset()
+    assert batch.step(np.zeros((2, 1))).valid.all()
+    assert len(workers.failure_budget.drain()) == 1
 
 
 def test_environment_that_cannot_be_built_again_is_an_error(tmp_path):

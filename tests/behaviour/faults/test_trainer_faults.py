@@ -1,4 +1,4 @@
-"""Runs handle diverged updates and full disks."""
+"""Runs handle diverged updates, full disks and closed outputs."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from agents.training.run_folder import checkpoint
+from agents.training.run_folder import checkpoint, run_folder
 from tests.behaviour import conftest
 from tests.support import command
 
@@ -44,6 +44,27 @@ def test_diverged_run_falls_back_three_times_and_ends_with_exit_code_3(tmp_path)
   assert all(
     np.isfinite(array).all() for name, array in arrays.items() if name.startswith("variable/")
   )
+
+
+def test_run_continues_after_the_reader_of_its_output_has_ended(tmp_path):
+  process = command.start_interpreter(
+    "train.py",
+    *command.PAPER,
+    "--steps",
+    command.PAPER_STEPS,
+    "--set",
+    "env.id=tests.environments.faulty_envs:Prints",  # Workers print, too.
+    "--set",
+    "num_workers=2",
+    "--logdir",
+    tmp_path / "logdir",
+    cwd=command.ROOT,
+  )
+  assert process.stdout.read(1)
+  process.stdout.close()
+  assert process.wait(200) == 0
+  folder = run_folder.find(tmp_path / "logdir")
+  assert folder.complete and not (folder.path / "crashes").exists()
 
 
 # Script that trains on a disk of 600 kB, and resumes after the disk has grown.

@@ -301,6 +301,18 @@ def test_functions_of_environments_import_no_tensorflow():
   "name, expected_users",
   [
     ("numpy_function", set()),
+    (
+      "pickle",  # Only within one machine.
+      {
+        "agents.environments.making.copied_registrations",
+        "agents.environments.workers.protocol",
+        "agents.environments.workers.worker_main",
+        "agents.training.monitoring.training_videos",
+        "agents.videos.background",
+        "agents.videos.render_pool",
+        "agents.videos.render_worker",
+      },
+    ),
     ("py_function", {"agents.simulation.in_graph_batch_env"}),
     ("tensorflow_probability", {"agents.networks.continuous", "agents.networks.discrete"}),
   ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import action_log, episode_data, replay_source
+from agents.environments.data import action_log, episode_data, failure_budget
 from tests import toy
 from tests.environments import faulty_envs, logs, rollouts
 
@@ -201,13 +201,51 @@ def test_later_steps_do_not_change_a_snapshot(mode):
   assert state.episode_actions(1).tolist() == [[2]]
 
 
-def test_restore_of_a_nondeterministic_environment_is_an_error(mode):
-  constructors = [toy.Counter, faulty_envs.IgnoresSeed]
-  with batch_env.BatchEnv(constructors, mode) as batch:
+def _differs_later(tmp_path, part):
+  return functools.partial(faulty_envs.DiffersLater, str(tmp_path / "changed"), part)
+
+
+@pytest.mark.parametrize(
+  "part, message", [("observation", "another observation"), ("reward", "another sum of rewards")]
+)
+def test_episode_begins_anew_if_one_bit_of_its_replay_differs(part, message, mode, tmp_path):
+  constructors = [functools.partial(toy.Counter, 50), _differs_later(tmp_path, part)]
+  with batch_env.BatchEnv(constructors, mode, seed=7) as batch:
     batch.reset()
-    batch.step(np.zeros((2, 1)))
-    with pytest.raises(replay_source.ReplayError, match="Environment 1 .*not deterministic"):
-      batch.restore(batch.snapshot())
+    for _ in range(3):
+      batch.step(np.zeros((2, 1)))
+    before = batch.snapshot()
+    assert batch.restore(before)
+    (tmp_path / "changed").touch()
+    assert not batch.restore(before)
+    after = batch.snapshot()
+    assert after.episode.tolist() == [0, 1]
+    assert after.length.tolist() == [3, 0] and after.score.tolist() == [6, 0]
+    assert after.seed.tolist() == [before.seed[0], episode_data.episode_seed(7, 1, 1)]
+    (failure,) = batch.failure_budget.drain()
+    assert (
+      failure.summary.startswith("New episodes begin in 1 of 2 environments (")
+      and message in failure.text
+    )
+    ((index, seed, action),) = failure.episodes
+    assert (index, seed, len(action)) == (1, before.seed[1], 3)
+    step = batch.step(np.zeros((2, 1)))
+    assert step.next_observ[:, 1].astype(int).tolist() == [4, 1] and step.valid.all()
+
+
+def test_episode_begins_anew_if_its_replay_fails(tmp_path):
+  constructors = [_differs_later(tmp_path, "error"), functools.partial(toy.Counter, 50)]
+  budget = failure_budget.FailureBudget(1)
+  with batch_env.BatchEnv(constructors, failure_budget=budget) as batch:
+    batch.reset()
+    for _ in range(3):
+      batch.step(np.zeros((2, 1)))
+    (tmp_path / "changed").touch()
+    assert not batch.restore(batch.snapshot())
+    assert batch.snapshot().episode.tolist() == [1, 0]
+    (failure,) = budget.drain()
+    assert "failed in step() of a replay" in failure.text and "fails since today" in failure.text
+    assert batch.step(np.zeros((2, 1))).next_observ[:, 1].tolist() == [1, 4]
 
 
 def test_restore_with_another_number_of_environments_is_refused(mode):

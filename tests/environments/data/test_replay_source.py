@@ -65,18 +65,35 @@ def test_failed_episodes_include_the_actions_of_an_unfinished_step():
     assert [episode.action[:, 0].tolist() for episode in failed] == expected
 
 
-def test_check_accepts_only_equal_observations():
+def test_replays_with_other_observations_or_rewards_differ():
   source, arrays = _source(2)
-  source.check(slice(0, _SIZE))  # The trainer has no observations to compare.
+  rows, scores = slice(0, _SIZE), [0.0] * _SIZE
+  assert not source.differing(rows, scores)  # The trainer has nothing to compare.
   source.received = arrays["observ"].tobytes()
-  source.check(slice(0, _SIZE))
+  assert not source.differing(rows, scores)
   arrays["observ"][1, 0] = np.nextafter(np.float32(0), np.float32(1))
-  source.check(slice(2, 3))
-  with pytest.raises(replay_source.ReplayError, match="not deterministic") as (caught):
-    source.check(slice(0, _SIZE))
-  assert "Environment 11 ('name')" in str(caught.value)
-  assert f"seed {_SEEDS[1]} with the same 2 actions" in str(caught.value)
-  assert (caught.value.environment, caught.value.seed) == (11, _SEEDS[1])
+  assert not source.differing(slice(2, 3), scores[:1])
+  scores[2] = float(np.nextafter(np.float32(0), np.float32(1)))
+  differing = source.differing(rows, scores)
+  assert differing.keys() == {1, 2}
+  assert differing[1].startswith("Environment 11 ('name') is not deterministic")
+  assert f"seed {_SEEDS[1]} with the same 2 actions led to another observation" in differing[1]
+  assert "another sum of rewards" in differing[2]
+  # Custom backends may return no results.
+  assert source.differing(rows, None).keys() == {1}
+
+
+def test_failure_names_the_environments_that_begin_new_episodes():
+  source, _ = _source(2)
+  failure = source.failure({2: "second", 0: "first"})
+  assert failure.summary.startswith(
+    "New episodes begin in 2 of 3 environments ('name', index 10, 12), because"
+  )
+  assert failure.text.split("\n\n")[1:] == ["first", "second"]
+  assert [(episode.environment, len(episode.action)) for episode in failure.episodes] == [
+    (10, 2),
+    (12, 2),
+  ]
 
 
 def _record_fatal(source, failure):

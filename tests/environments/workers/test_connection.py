@@ -133,3 +133,13 @@ def test_default_timeout_of_sockets_does_not_affect_idle_workers():
       assert interrupts.step(batch).reward.tolist() == [1]
   finally:
     socket.setdefaulttimeout(before)
+
+
+def test_resets_of_a_worker_continue_while_the_trainer_waits_for_another(tmp_path, monkeypatch):
+  monkeypatch.setattr(pool_lib, "_SECONDS_TO_CHECK", 0.1)
+  # Each reset sends a sign of life, and a socket has room for less than 300.
+  make = functools.partial(faulty_envs.WaitsForReset, str(tmp_path / "reset"))
+  idle = [functools.partial(faulty_envs.WaitsForReset, None, False)] * 399
+  constructors = [functools.partial(make, True), *idle, *idle, functools.partial(make, False)]
+  with pool_lib.WorkerPool(2) as workers, batch_env.BatchEnv(constructors, workers) as batch:
+    assert len(batch.reset()) == 800

@@ -98,6 +98,16 @@ def test_shared_memory_has_no_path(pool):
       assert "/dev/shm" not in maps.replace("/dev/shm/sem.", "")
 
 
+def test_kernel_kills_workers_before_the_trainer_if_memory_runs_out(pool):
+  with batch_env.BatchEnv([toy.Counter] * 2, pool) as batch:
+    batch.reset()
+    trainer, *workers = (
+      int(pathlib.Path(f"/proc/{pid}/oom_score").read_text()) for pid in (os.getpid(), *pool.pids)
+    )
+  # The trainer of a test has more memory than its workers.
+  assert min(workers) > trainer
+
+
 # Signals.
 
 

@@ -1,5 +1,7 @@
 """Failures are counted, printed and saved."""
 
+import resource
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from agents import config as config_lib
 from agents.environments.blocks import base
 from agents.environments.data import failure_budget
 from agents.training.faults import crash_folder
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import atomic_write, run_folder
 
 _WORKER_FAILURE = failure_budget.Failure("Worker 0 died. It was here:\n  File x.py")
 _ENVIRONMENT_FAILURE = failure_budget.Failure(
@@ -57,6 +59,40 @@ def test_fatal_failures_are_saved(run, capsys):
   assert second.failure.episodes[0].seed == 5
   lines = capsys.readouterr().err.splitlines()
   assert lines == [f"The failure is saved in {path}." for path in paths]
+
+
+def test_latest_crash_folders_are_kept(run, monkeypatch):
+  monkeypatch.setattr(crash_folder, "_MAX_FOLDERS", 3)
+  paths = [crash_folder.save(run, step, _ENVIRONMENT_FAILURE) for step in (9, 10, 10, 10, 10)]
+  (run.path / "crashes" / "copy of a crash").mkdir()
+  paths.append(crash_folder.save(run, 10, _ENVIRONMENT_FAILURE))
+  assert len(set(paths)) == 6
+  assert {path for path in paths if path.exists()} == set(paths[3:])
+  # A run that has resumed from an earlier step keeps its own failures.
+  path = crash_folder.save(run, 5, _ENVIRONMENT_FAILURE)
+  assert crash_folder.load(path).failure.text == _ENVIRONMENT_FAILURE.text
+
+
+def test_incomplete_crash_folder_is_deleted(run):
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))  # Too small for config.yaml.
+  try:
+    with pytest.raises(atomic_write.WriteError, match="too large"):
+      crash_folder.save(run, 10, _WORKER_FAILURE)
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  assert not list((run.path / "crashes").iterdir())
+
+
+def test_crash_folder_that_cannot_be_written_does_not_end_the_run(run, capsys):
+  (run.path / "crashes").touch()
+  failures = failure_budget.FailureBudget(1)
+  failures.record(_WORKER_FAILURE)
+  (line,) = crash_folder.save_survived(run, failures, 2000)
+  assert line.startswith("step 2,000: restart: Worker 0 died. (details: no folder: ")
+  assert f"{run.path}/crashes" in line and "can't be written" in line
+  crash_folder.save_fatal(run, failures, 8, base.EnvironmentFailure("Environment 3 failed"))
+  assert "The failure is saved in no folder: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cause", [None, base.EnvironmentFailure("x")])

@@ -1,11 +1,14 @@
 """Signals stop a run, save it, or end the process in time."""
 
 import contextlib
+import fcntl
 import os
+import pty
 import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -71,6 +74,75 @@ def test_waiting_for_environments_ends_before_the_epoch_is_abandoned(monkeypatch
     assert select.select([interrupts.give_up_fd], [], [], 10)[0]
 
 
+def test_hangup_requests_to_stop_unless_it_is_ignored():
+  before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # `nohup` does this.
+  try:
+    with interrupts_lib.Interrupts() as interrupts:
+      os.kill(os.getpid(), signal.SIGHUP)
+      os.kill(os.getpid(), signal.SIGTERM)
+      _wait_for(interrupts)
+      assert interrupts.exit_code == 128 + signal.SIGTERM
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    with interrupts_lib.Interrupts() as interrupts:
+      os.kill(os.getpid(), signal.SIGHUP)
+      _wait_for(interrupts)
+      assert interrupts.exit_code == 128 + signal.SIGHUP
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
+  finally:
+    signal.signal(signal.SIGHUP, before)
+
+
+# Prints until a signal arrives, and then creates a file.
+_PRINTING = """
+import pathlib, sys, time
+from agents.training.faults import interrupts as interrupts_lib
+with interrupts_lib.Interrupts() as interrupts:
+  while not interrupts():
+    print("step", flush=True)
+    time.sleep(0.01)
+  for file in (sys.stdout, sys.stderr):
+    print("saving", file=file, flush=True)
+  pathlib.Path(sys.argv[1]).touch()
+sys.exit(interrupts.exit_code)
+"""
+
+
+def _start_printing(path, **options):
+  return subprocess.Popen([sys.executable, "-c", _PRINTING, str(path)], cwd=command.ROOT, **options)
+
+
+def test_closed_terminal_ends_a_process_after_it_has_saved(tmp_path):
+  terminal, program_end = pty.openpty()
+
+  def control_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+  process = _start_printing(
+    tmp_path / "saved",
+    stdin=program_end,
+    stdout=program_end,
+    stderr=program_end,
+    start_new_session=True,
+    preexec_fn=control_terminal,
+  )
+  os.close(program_end)
+  assert os.read(terminal, 4) == b"step"
+  os.close(terminal)  # The kernel sends SIGHUP, and later writes raise EIO.
+  assert process.wait(20) == 128 + signal.SIGHUP
+  assert (tmp_path / "saved").exists()
+
+
+def test_process_continues_after_the_reader_of_its_output_has_ended(tmp_path):
+  process = _start_printing(tmp_path / "saved", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+  assert process.stdout.readline() == b"step\n"
+  process.stdout.close()
+  time.sleep(0.2)  # The process prints several times.
+  assert process.poll() is None
+  process.terminate()
+  assert process.wait(20) == 128 + signal.SIGTERM
+  assert (tmp_path / "saved").exists()
+
+
 @pytest.mark.slow
 def test_process_ends_in_time_without_saving_outside_of_epochs():
   done = _block("SIGTERM", [0.1], to_end=1.0)
@@ -79,11 +151,12 @@ def test_process_ends_in_time_without_saving_outside_of_epochs():
   assert "Saved." not in done.stderr
 
 
-def test_epoch_that_takes_too_long_is_abandoned_and_saved():
-  done = _block("SIGINT", [0.1], in_epoch=True)
-  assert done.returncode == 130
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGHUP])
+def test_epoch_that_takes_too_long_is_abandoned_and_saved(signum):
+  done = _block(signum.name, [0.1], in_epoch=True)
+  assert done.returncode == 128 + signum
   assert (
-    done.stderr.index("SIGINT: finishing the epoch")
+    done.stderr.index(f"{signum.name}: finishing the epoch")
     < done.stderr.index("Saved.")
     < done.stderr.index("The epoch took too long and was given up. To resume: train.")
   )

@@ -1,15 +1,17 @@
 import json
+import os
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.backend.event_processing import event_accumulator, io_wrapper
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 
 from agents import config as config_lib
 from agents.training.monitoring import metrics_row, metrics_writer
 from agents.videos import video
+from tests.support import system_calls
 
 
 def steps(folder):
@@ -49,6 +51,73 @@ def test_resuming_truncates_later_rows_and_events(tmp_path):
   again = metrics_writer.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   again.close()
+  writer.close()
+
+
+def test_removed_rows_and_events_are_kept_in_another_folder(tmp_path):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  write(writer, 1)
+  lengths = writer.lengths()
+  for step in (2, 3):
+    write(writer, step)
+    writer.close()
+    names = ["metrics.jsonl", *(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/ev*"))]
+    removed = {
+      name: (tmp_path / name).read_bytes()[lengths.get(name, 0) :]
+      for name in names
+      if not name.startswith("cut")
+    }
+    writer = metrics_writer.MetricsWriter(tmp_path, lengths)
+    for name, content in removed.items():
+      if content:
+        kept = f"{name.replace('/', '-').replace('tf', '')}-from-{lengths.get(name, 0)}-*"
+        assert content in [path.read_bytes() for path in (tmp_path / "cut").glob(kept)], name
+  writer.close()
+  assert len(list((tmp_path / "cut").glob("metrics.jsonl-from-*"))) == 2
+  # TensorBoard does not show the removed events.
+  assert not any("cut" in path for path in io_wrapper.GetLogdirSubdirectories(str(tmp_path)))
+
+
+def test_missing_rows_are_an_error_and_no_file_changes(tmp_path):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  write(writer, 1)
+  lengths = writer.lengths()
+  write(writer, 2)
+  writer.close()
+  metrics = tmp_path / "metrics.jsonl"
+  os.truncate(metrics, lengths["metrics.jsonl"] - 9)
+  before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+  with pytest.raises(config_lib.ConfigError) as caught:
+    metrics_writer.MetricsWriter(tmp_path, lengths)
+  size = lengths["metrics.jsonl"]
+  assert f"has {size - 9} bytes, but had {size} bytes when the checkpoint" in str(caught.value)
+  assert "Restore the file from a copy." in str(caught.value)
+  assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_new_file_begins_after_a_warning_if_all_rows_are_missing(tmp_path, capsys):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  write(writer, 1)
+  lengths = writer.lengths()
+  writer.close()
+  (tmp_path / "metrics.jsonl").unlink()
+  resumed = metrics_writer.MetricsWriter(tmp_path, lengths)
+  write(resumed, 2)
+  resumed.close()
+  assert steps(tmp_path)[0] == [2]
+  assert f"Warning, {tmp_path}/metrics.jsonl is missing." in capsys.readouterr().err.replace(
+    "\n", " "
+  )
+
+
+@system_calls.needs_strace
+def test_sync_writes_the_rows_to_the_disk(tmp_path):
+  writer = metrics_writer.MetricsWriter(tmp_path)
+  path = tmp_path / "metrics.jsonl"
+  with system_calls.recorded(path, "-e", "trace=write,fsync") as calls:
+    write(writer, 1)
+    writer.sync()
+  assert [line.split()[1].partition("(")[0] for line in calls] == ["write", "fsync"]
   writer.close()
 
 

@@ -1,12 +1,18 @@
 """Files are replaced completely or not at all."""
 
 import errno
+import itertools
 import os
+import re
 import resource
+import socket
+import subprocess
 
+import numpy as np
 import pytest
 
-from agents.training.run_folder import atomic_write
+from agents.training.run_folder import atomic_write, checkpoint
+from tests.support import system_calls
 
 
 def test_file_is_replaced_only_after_it_is_complete(tmp_path):
@@ -47,3 +53,64 @@ def test_exceeded_file_size_limit_raises_a_write_error(tmp_path):
   finally:
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert not os.listdir(tmp_path)
+
+
+@system_calls.needs_strace
+def test_checkpoint_reaches_the_disk_before_and_after_its_renaming(tmp_path):
+  with system_calls.recorded(tmp_path, "-e", "trace=/^(p?write|f(data)?sync|rename)") as lines:
+    checkpoint.save(tmp_path, 7, {"a": np.ones(1000)}, {})
+  # Each line is such as `123  fsync(5</folder/file>) = 0`.
+  calls = [re.search(r"(\w+?)(?:v|64|at2?)?\(.*?[<\"](/[^>\"]*)", line).groups() for line in lines]
+  path = checkpoint.newest(tmp_path)
+  temporary = str(path.with_suffix(f".{socket.gethostname()}-{os.getpid()}.tmp"))
+  assert [call for call, _ in itertools.groupby(calls)] == [
+    ("write", temporary),
+    ("fsync", temporary),
+    ("rename", temporary),
+    ("fsync", str(tmp_path)),
+  ]
+
+
+@system_calls.needs_strace
+@pytest.mark.parametrize("call", ["write", "fsync", "/^rename"])
+def test_failed_system_call_leaves_the_old_checkpoint_unchanged(call, tmp_path):
+  checkpoint.save(tmp_path, 7, {"a": np.ones(3)}, {})
+  path = checkpoint.newest(tmp_path)
+  before = path.read_bytes()
+  temporary = path.with_suffix(f".{socket.gethostname()}-{os.getpid()}.tmp")
+  with system_calls.failing(call, "EIO", temporary):
+    with pytest.raises(atomic_write.WriteError, match="Input/output error"):
+      checkpoint.save(tmp_path, 7, {"a": np.zeros(3)}, {})
+  assert path.read_bytes() == before
+  assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folder_appears_only_after_it_is_complete(tmp_path):
+  path = tmp_path / "crashes" / "7-1"
+  with atomic_write.new_folder(path) as folder:
+    (folder / "a.txt").write_text("a")
+    assert not path.exists()
+  assert [file.name for file in path.iterdir()] == ["a.txt"]
+  with pytest.raises(ValueError):
+    with atomic_write.new_folder(tmp_path / "crashes" / "7-2") as folder:
+      (folder / "a.txt").write_text("a")
+      raise ValueError
+  assert list((tmp_path / "crashes").iterdir()) == [path]
+
+
+def test_temporary_files_of_living_processes_and_of_other_hosts_stay(tmp_path):
+  ended = subprocess.Popen(["true"])
+  ended.wait()
+  host = socket.gethostname()
+
+  def make(owner):
+    path = tmp_path / f"checkpoint-000000000007.{owner}.tmp"
+    path.write_text("half")
+    return path
+
+  # The parent of this process lives.
+  kept = [make(f"{host}-{os.getppid()}"), make(f"other.host-{ended.pid}")]
+  make(f"{host}-{ended.pid}")
+  make(f"{host}-{os.getpid()}")  # An earlier process had this id.
+  atomic_write.remove_abandoned(tmp_path)
+  assert sorted(tmp_path.iterdir()) == sorted(kept)

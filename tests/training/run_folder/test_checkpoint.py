@@ -1,8 +1,12 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from agents import config as config_lib
 from agents.training.run_folder import checkpoint
+from tests.support import command, system_calls
 
 
 def save(folder, step):
@@ -146,6 +150,66 @@ def test_newest_undamaged_checkpoint_is_loaded(tmp_path, capsys):
     _load_newest(tmp_path)
 
 
+@system_calls.needs_strace
+@pytest.mark.parametrize(
+  "call, error, message",
+  [("openat", "EACCES", "Permission denied"), ("read", "EIO", "Input/output error")],
+)
+def test_unreadable_checkpoint_is_not_skipped_like_a_damaged_one(call, error, message, tmp_path):
+  for step in (1, 2):
+    save(tmp_path, step)
+  with system_calls.failing(call, error, checkpoint.newest(tmp_path)):
+    with pytest.raises(checkpoint.ReadError, match=f"2.npz can't be read: {message}"):
+      checkpoint.newest_readable(tmp_path)
+  assert _load_newest(tmp_path)[1]["step"] == 2
+
+
+# Loads a checkpoint with 32 MB of additional memory.
+_LOAD = """
+import pathlib, resource, sys
+from agents.training.run_folder import checkpoint
+size = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**25, resource.RLIM_INFINITY))
+checkpoint.newest_readable(pathlib.Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Needs /proc.")
+def test_checkpoint_that_exceeds_the_memory_is_not_skipped(tmp_path):
+  save(tmp_path, 1)
+  checkpoint.save(tmp_path, 2, {"large": np.zeros(2**26, np.uint8)}, {"step": 2})
+  done = subprocess.run(
+    [sys.executable, "-c", _LOAD, str(tmp_path)], cwd=command.ROOT, capture_output=True, text=True
+  )
+  assert f"ReadError: {checkpoint.newest(tmp_path)} can't be read: not enough memory" in done.stderr
+  assert _load_newest(tmp_path)[1]["step"] == 2
+
+
+def test_damaged_size_of_an_array_is_detected_before_its_memory_is_allocated(tmp_path):
+  checkpoint.save(tmp_path, 1, {"a": np.zeros(10_000)}, {})
+  path = checkpoint.newest(tmp_path)
+  content = path.read_bytes()
+  before = b"(10000,), }" + 20 * b" "
+  assert content.count(before) == 1
+  # No machine has so much memory.
+  path.write_bytes(content.replace(before, f"({10**17},), }}".encode().ljust(len(before))))
+  with pytest.raises(checkpoint.CheckpointError, match="is damaged"):
+    checkpoint.load(path)
+
+
+def test_saved_checkpoint_stays_although_later_ones_are_damaged(tmp_path):
+  for step in range(0, 12_000, 1000):
+    save(tmp_path, step)
+  later = checkpoint.paths(tmp_path)[-3:]
+  for path in later:
+    path.write_bytes(b"damaged")
+  for step in range(8100, 9000, 100):
+    save(tmp_path, step)
+    assert checkpoint.step_of(checkpoint.newest_readable(tmp_path)) == step
+    assert len(checkpoint.paths(tmp_path)) <= 9 + 3
+  assert set(later) < set(checkpoint.paths(tmp_path))
+
+
 def test_newest_readable_checkpoint_is_returned(tmp_path):
   for step in (3, 5):
     checkpoint.save(tmp_path, step, {}, {"step": step})
@@ -157,7 +221,7 @@ def test_newest_readable_checkpoint_is_returned(tmp_path):
 def test_loading_a_checkpoint_executes_no_code(tmp_path):
   path = tmp_path / "checkpoint-000000000001.npz"
   np.savez(path, facts=np.array([print], object))
-  with pytest.raises(checkpoint.CheckpointError, match="allow_pickle"):
+  with pytest.raises(checkpoint.CheckpointError, match="type object are not supported"):
     checkpoint.load(path)
 
 

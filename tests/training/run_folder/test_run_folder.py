@@ -1,3 +1,7 @@
+import os
+import socket
+import subprocess
+
 import pytest
 
 from agents import config as config_lib
@@ -26,14 +30,29 @@ def test_extending_changes_only_the_budget(tmp_path):
   assert run_folder.RunFolder(folder.path).config == CONFIG.override(budget)
 
 
-def test_locked_folder_cannot_be_locked_again(tmp_path):
+def test_locking_deletes_temporary_files_of_dead_processes(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  ended = subprocess.Popen(["true"])
+  ended.wait()
+  name = f"x.{socket.gethostname()}-{ended.pid}.tmp"
+  (folder.checkpoints / name).touch()
+  (folder.path / name).touch()
+  (folder.path / "crashes" / name).mkdir(parents=True)
+  (folder.path / "crashes" / name / "about.txt").touch()
   with folder.locked():
-    with pytest.raises(config_lib.ConfigError, match="by another process"):
-      with run_folder.RunFolder(folder.path).locked():
-        pass
-  with folder.locked():
-    pass
+    assert not list(folder.path.rglob("*.tmp"))
+
+
+def test_relative_path_of_a_run_stays_valid_in_another_current_folder(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  created = run_folder.create("logs", "some", CONFIG)
+  opened = run_folder.find("logs")
+  (tmp_path / "elsewhere").mkdir()
+  monkeypatch.chdir("elsewhere")
+  for folder in (created, opened):
+    folder.extend(CONFIG.override({"steps": 7}))
+    assert run_folder.RunFolder(folder.path).config.steps == 7
+  assert created.path == opened.path == tmp_path / "logs" / created.path.name
 
 
 @pytest.mark.fast_variants(3)
@@ -105,6 +124,23 @@ def test_newest_run_of_a_folder_is_found(tmp_path):
 def test_newest_run_of_the_same_second_is_found(tmp_path):
   for name in ("b", "a", "b"):
     newest = run_folder.create(str(tmp_path), name, config_lib.Config())
+  assert run_folder.find(tmp_path).path == newest.path
+
+
+def test_new_run_is_the_newest_one_although_the_clock_was_set_back(tmp_path):
+  first = run_folder.create(str(tmp_path), "a", CONFIG)
+  future = first.path.rename(tmp_path / f"29991231T235959{first.path.name[15:]}")
+  os.utime(future / "config.yaml", (2**35, 2**35))
+  for name in ("b", "a", "b"):
+    newest = run_folder.create(str(tmp_path), name, CONFIG)
+    assert run_folder.find(tmp_path).path == newest.path
+  assert newest.path.name == "29991231T235959.4-b"
+
+
+def test_run_with_another_name_is_not_the_newest_one(tmp_path):
+  renamed = run_folder.create(str(tmp_path), "a", CONFIG).path.rename(tmp_path / "my-run")
+  assert run_folder.find(tmp_path).path == renamed
+  newest = run_folder.create(str(tmp_path), "a", CONFIG)
   assert run_folder.find(tmp_path).path == newest.path
 
 
