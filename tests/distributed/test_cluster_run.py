@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from agents.training.run_folder import checkpoint
+from agents import config as config_lib
+from agents.training.run_folder import checkpoint, run_folder
 from tests.support import command
 
 # Settings of a run that takes several seconds.
@@ -324,6 +325,27 @@ def test_machines_with_different_secrets_do_not_train(tmp_path):
     assert f"machine {1 - task} ({cluster.addresses[1 - task]}) has another secret." in output
     assert f"listens on 0.0.0.0:{cluster.addresses[task].rpartition(':')[2]} and [::]" in output
   assert not any(logdir.exists() for logdir in cluster.logdirs)
+
+
+@pytest.mark.slow
+def test_participant_refuses_modules_that_its_user_has_not_used(tmp_path, monkeypatch):
+  (tmp_path / "slow_there.py").write_text(_SLOW)
+  config = config_lib.Config().override({"env.id": "slow_there:make"})
+  with monkeypatch.context() as patch:
+    patch.syspath_prepend(tmp_path)
+    folder = run_folder.create(str(tmp_path / "logdir"), "slow", config)
+  checkpoint.save(folder.checkpoints, 0, {}, {})
+  cluster = _Cluster(
+    tmp_path,
+    2,
+    "--resume",
+    folder.path,
+    variables=[{}, {"XDG_STATE_HOME": str(tmp_path / "state")}],
+  )
+  codes, outputs = cluster.end()
+  assert codes == [1, 2], outputs
+  assert f"{folder.path} names the module 'slow_there'" in outputs[1]
+  assert f"add --code {tmp_path}\n" in outputs[1]
 
 
 @pytest.mark.slow
