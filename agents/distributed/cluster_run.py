@@ -85,7 +85,8 @@ def _connect(
     A `collectives.Communicator`, and a function that builds the trainer.
 
   Raises:
-    ConfigError: If settings, packages or code of the machines differ.
+    ConfigError: If settings, packages or code of the machines differ, or this
+      machine does not permit the modules of the run.
   """
   with quiet_imports.quiet_imports():
     from agents.distributed import build_distributed
@@ -94,9 +95,12 @@ def _connect(
   interrupts.install_handlers()
   config = options.config
   settings = config_lib.flat(config) if config and not options.folder else {}
-  # A participant that resumes a run has no config, so machine 0 sends the id of
-  # the environment.
-  env_id = communicator.all_gather_object(config and config.env.id)[0]
+  sent = config and [str(options.folder and options.folder.path), config_lib.dump(config)]
+  folder, text = communicator.all_gather_object(sent)[0]
+  if not config:  # A participant that resumes a run gets the config from machine 0.
+    config = config_lib.load(text, "the config of machine 0")
+    import_guard.check(config, pathlib.Path(folder), options.code)
+  env_id = config.env.id
   _compare(
     cluster,
     communicator.all_gather_object(
@@ -178,8 +182,6 @@ def _participate(
   communicator, make_trainer = _connect(cluster, options, interrupts)
   folder, text = communicator.all_gather_object(None)[0]
   path, config = pathlib.Path(folder), config_lib.load(text, "the config of machine 0")
-  if not options.config:  # The config is from machine 0's run folder.
-    import_guard.check(config, path, options.code)
   coordinator = run_lock.owner(path)
   interrupts.farewell = f"Machine 0 saves the run in {path}."
   with training_run.open_trainer(

@@ -344,6 +344,27 @@ def test_machines_with_different_secrets_do_not_train(tmp_path):
 
 
 @pytest.mark.slow
+def test_participant_refuses_modules_that_its_user_has_not_used(tmp_path, monkeypatch):
+  (tmp_path / "slow_there.py").write_text(_SLOW)
+  config = config_lib.Config().override({"env.id": "slow_there:make"})
+  with monkeypatch.context() as patch:
+    patch.syspath_prepend(tmp_path)
+    folder = run_folder.create(str(tmp_path / "logdir"), "slow", config)
+  checkpoint.save(folder.checkpoints, 0, {}, {})
+  cluster = _Cluster(
+    tmp_path,
+    2,
+    "--resume",
+    folder.path,
+    variables=[{}, {"XDG_STATE_HOME": str(tmp_path / "state")}],
+  )
+  codes, outputs = cluster.end()
+  assert codes == [1, 2], outputs
+  assert f"{folder.path} names the module 'slow_there'" in outputs[1]
+  assert f"add --code {tmp_path}\n" in outputs[1]
+
+
+@pytest.mark.slow
 def test_number_of_machines_must_divide_number_of_environments(tmp_path):
   (tmp_path / "secret").write_text("a secret of the machines")
   args = "--cluster", "a:1,b:1,c:1", "--task", "0", "--cluster-secret-file", "secret"
