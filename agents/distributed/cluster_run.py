@@ -8,12 +8,14 @@ environments.
 
 import functools
 import pathlib
+import signal
 import sys
 from typing import Any
 
 from agents import config as config_lib
 from agents import errors, training_run
 from agents.distributed import cluster as cluster_lib
+from agents.distributed import rendezvous
 from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
@@ -78,13 +80,18 @@ def _connect(
     A `collectives.Communicator`, and a function that builds the trainer.
 
   Raises:
-    ConfigError: If settings, packages or code of the machines differ.
+    ConfigError: If a machine is missing, or settings, packages or code of the
+      machines differ.
   """
-  with quiet_imports.quiet_imports():
-    from agents.distributed import build_distributed
-  communicator = build_distributed.connect(cluster)
-  # TensorFlow has replaced the signal handlers.
-  interrupts.install_handlers()
+  with rendezvous.Rendezvous(cluster, interrupts) as machines:
+    machines.wait_for_start()
+    with quiet_imports.quiet_imports():
+      from agents.distributed import build_distributed
+    machines.wait_until_ready()
+  try:
+    communicator = build_distributed.connect(cluster)
+  finally:  # TensorFlow has replaced the signal handlers.
+    interrupts.install_handlers()
   config = options.config
   settings = config_lib.flat(config) if config and not options.folder else {}
   # A participant that resumes a run has no config, so machine 0 sends the id of
@@ -136,6 +143,7 @@ def _coordinate(
     training_run.print_changes(folder)
   folder = folder or run_folder.create(options.logdir, options.name, config)
   run = _CoordinatedRun(folder, options.for_this_process(config), video_variables, interrupts)
+  run.cluster = cluster
   with folder.locked():
     communicator.all_gather_object((folder.path.resolve(), config))
     return run.train(make_trainer)
@@ -144,10 +152,14 @@ def _coordinate(
 class _CoordinatedRun(training_run.TrainingRun):
   """Trains on machine 0; the trainer sends commands to the other machines."""
 
+  cluster: cluster_lib.Cluster
   _trainer: Any = None
 
   def stop(self) -> bool:
     return super().stop() or self._trainer.stopped
+
+  def stop_reason(self) -> tuple[str, int]:
+    return _stop_reason(self._trainer, self.cluster, self._interrupts)
 
   def make_loop(self, trainer: Any) -> Any:
     from agents.training import loop as loop_lib
@@ -157,7 +169,8 @@ class _CoordinatedRun(training_run.TrainingRun):
     # other machines save the run.
     loop = loop_lib.Loop(trainer, self._folder, self.stop, self._video_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
-    trainer.metadata, trainer.stop = loop.metadata, self._interrupts
+    trainer.metadata = loop.metadata
+    trainer.stop = lambda: self._interrupts.signum or 0
     return loop
 
 
@@ -178,7 +191,7 @@ def _participate(
       f"machine 0, which reports to\n{path}.",
       flush=True,
     )
-    trainer.stop = interrupts
+    trainer.stop = lambda: interrupts.signum or 0
     try:
       complete = trainer.follow()
     except errors.MachineLost:
@@ -194,9 +207,20 @@ def _participate(
           error,
         )
       raise
-  print(f"Machine 0 has {'finished' if complete else 'stopped'} the run.")
-  exit_code = interrupts.exit_code if interrupts() else 1
-  return training_run.TrainingOutcome(path, trainer.step, complete, 0 if complete else exit_code)
+  if complete:
+    print("Machine 0 has finished the run.")
+    return training_run.TrainingOutcome(path, trainer.step, True, 0)
+  reason, exit_code = _stop_reason(trainer, cluster, interrupts)
+  print(f"Stopped{reason}. Machine 0 has saved the run.")
+  return training_run.TrainingOutcome(path, trainer.step, False, exit_code)
+
+
+def _stop_reason(
+  trainer: Any, cluster: cluster_lib.Cluster, interrupts: interrupts_lib.Interrupts
+) -> tuple[str, int]:
+  """See `TrainingRun.stop_reason`; names the machine and the signal."""
+  task, signum = trainer.stopped_by or (cluster.task, interrupts.signum or signal.SIGTERM)
+  return f" by {signal.Signals(signum).name} on {cluster.name(task)}", 128 + signum
 
 
 def _save(folder: run_folder.RunFolder, arrays: dict[str, Any], metadata: dict[str, Any]) -> None:

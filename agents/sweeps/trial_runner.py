@@ -169,7 +169,7 @@ class TrialRunner:
           break
         if self.stop():
           raise TrialInterrupted
-    return process.returncode
+    return process.wait()
 
   def _wait_for_lock(self, trial: optuna.Trial, run: run_folder.RunFolder) -> None:
     """Waits until no process, such as one of another sweep, trains a run."""
