@@ -258,8 +258,8 @@ class TrainingRun:
         print(f"Failed after {loop.step:,} steps.\n{hint}", file=sys.stderr)
         raise
     if self.stop() and not loop.complete:
-      print(f"Stopped after {loop.step:,} steps.\n{self._resume_hint}")
-      exit_code = self._interrupts.exit_code if self._interrupts() else 1
+      reason, exit_code = self.stop_reason()
+      print(f"Stopped after {loop.step:,} steps{reason}.\n{self._resume_hint}")
       return TrainingOutcome(folder.path, loop.step, False, exit_code)
     print(f"Finished {loop.step:,} steps.\n{run_summary.end(folder)}")
     path, logdir = (shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
@@ -274,6 +274,10 @@ class TrainingRun:
   def stop(self) -> bool:
     """Returns whether training must end after the current epoch."""
     return self._interrupts()
+
+  def stop_reason(self) -> tuple[str, int]:
+    """Returns a text with the reason of a stop, or "", and the exit code."""
+    return "", self._interrupts.exit_code
 
   def make_loop(self, trainer: Any) -> Any:
     """Returns the `loop.Loop` that trains the run.

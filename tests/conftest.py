@@ -9,11 +9,12 @@ import time
 
 import pytest
 
-from tests.support import command
+from tests.support import command, leftovers
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Hides GPUs from this process and from the processes that it starts.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+leftovers.adopt_orphans()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,27 +34,13 @@ def pytest_collection_finish():
   gc.freeze()
 
 
-def _children() -> set[int]:
-  """Returns the ids of child processes, except `multiprocessing`'s own ones."""
-  with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as file:
-    pids = [int(pid) for pid in file.read().split()]
-  return {
-    pid
-    for pid in pids
-    if b"from multiprocessing." not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-  }
-
-
 @pytest.fixture(autouse=True)
 def nothing_left_running():
-  """Checks that a test leaves no child processes behind."""
-  if not os.path.exists("/proc"):
-    yield
-    return
-  before = _children()
+  """Checks that all processes of a test end, also orphans and grandchildren."""
+  before = leftovers.running()
   yield
-  left = _children() - before
-  assert not left, f"Processes {left} outlive the test."
+  left = leftovers.wait(before, seconds=10)
+  assert not left, f"These processes outlive the test: {left}"
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -103,7 +103,10 @@ def _parser() -> argparse.ArgumentParser:
   both(
     "--task N", "index of this machine in the cluster; machine 0 has the run folder (no default)"
   )
-  both("--cluster-secret-file FILE", "secret that all machines share (no default)")
+  both(
+    "--cluster-secret-file FILE",
+    "secret that all machines share (default: on one host, a secret of this user)",
+  )
   both("--print_config", "print all settings with their origin, without training")
   return parser
 
@@ -112,7 +115,7 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
   """Prints the settings or trains the run; returns the exit code."""
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
   if cluster:
-    cluster = cluster._replace(secret=access.read_secret(args.cluster_secret_file))
+    cluster = cluster._replace(secret=access.read_secret(args.cluster_secret_file, cluster))
   train = functools.partial(cluster_run.train, cluster) if cluster else training_run.train
   options = training_run.Options(
     None,

@@ -5,32 +5,41 @@ secret shows only that the machines of a run belong together. The ports must be
 closed to all other hosts; docs/scaling.md has rules for a firewall.
 """
 
+import contextlib
 import hashlib
 import hmac
 import os
 import pathlib
 import socket
 import sys
+import tempfile
 from typing import Any
 
 from agents import config as config_lib
 from agents.distributed import cluster as cluster_lib
+from agents.training.run_folder import user_modules
 
 _MIN_SECRET_BYTES = 16
 _NONCE_BYTES = 32
 
 
-def read_secret(path: str | None) -> bytes:
+def read_secret(path: str | None, cluster: cluster_lib.Cluster) -> bytes:
   """Reads the secret that all machines of a cluster share.
+
+  Processes on one host share a secret of this user, unless `path` is given.
 
   Args:
     path: Option --cluster-secret-file.
+    cluster: Addresses of the machines.
 
   Raises:
     ConfigError: If the option is missing, or the file cannot be used.
   """
   advice = "`head -c 32 /dev/urandom | base64 > FILE` creates one; copy it to all machines."
   if path is None:
+    if all(map(_is_loopback, cluster.addresses)):
+      with contextlib.suppress(OSError):
+        return _own_secret()
     raise config_lib.ConfigError(f"a cluster needs --cluster-secret-file FILE. {advice}")
   try:
     secret = pathlib.Path(path).expanduser().read_bytes().strip()
@@ -41,6 +50,24 @@ def read_secret(path: str | None) -> bytes:
       f"--cluster-secret-file {path}: the secret has fewer than {_MIN_SECRET_BYTES} bytes. {advice}"
     )
   return secret
+
+
+def _is_loopback(address: str) -> bool:
+  host = address.rpartition(":")[0]
+  return host in ("localhost", "[::1]") or host.startswith("127.")
+
+
+def _own_secret() -> bytes:
+  """Returns a secret that only this user can read; the first call creates it."""
+  folder = user_modules.state_folder()
+  folder.mkdir(parents=True, exist_ok=True)
+  path = folder / "cluster-secret"
+  with tempfile.NamedTemporaryFile(dir=folder) as file:  # Other users can't read it.
+    file.write(os.urandom(_NONCE_BYTES))
+    file.flush()
+    with contextlib.suppress(FileExistsError):
+      os.link(file.name, path)
+  return path.read_bytes()
 
 
 def warn_of_open_port(cluster: cluster_lib.Cluster) -> None:

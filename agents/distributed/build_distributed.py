@@ -6,7 +6,14 @@ import tensorflow as tf
 
 from agents import build
 from agents import config as config_lib
-from agents.distributed import access, collectives, coordinator, padded_actor, shared_updates
+from agents.distributed import (
+  access,
+  collectives,
+  coordinator,
+  padded_actor,
+  rendezvous,
+  shared_updates,
+)
 from agents.distributed import cluster as cluster_lib
 from agents.environments.workers import pool
 from agents.simulation import evaluator as evaluator_lib
@@ -14,7 +21,7 @@ from agents.simulation import in_graph_batch_env
 
 
 def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
-  """Connects the machines of a cluster.
+  """Connects the machines of a cluster, which are waiting for each other.
 
   Call this function before the first TensorFlow operation, because TensorFlow
   configures collective operations only at the start of a program.
@@ -26,13 +33,12 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
     Communicator of the connected machines.
 
   Raises:
-    ConfigError: If another program uses the port of this machine, or the secret
-      of a machine differs.
+    ConfigError: If the secret of a machine differs.
     MachineLost: If another machine does not answer.
   """
   tf.config.set_visible_devices([], "GPU")
   access.warn_of_open_port(cluster)
-  with cluster_lib.start_watchdog(cluster):
+  with rendezvous.time_limit():
     # The constructor starts TensorFlow's server, and a service that detects
     # lost machines. The strategy itself is not used.
     tf.distribute.MultiWorkerMirroredStrategy(

@@ -1,26 +1,19 @@
-"""Addresses of the machines of a cluster, and messages while they connect.
+"""Addresses of the machines of a cluster.
 
 The environment variable `TF_CONFIG` describes the cluster in the format of
 TensorFlow. Cluster managers, such as Kubernetes and Vertex AI, can set this
 variable. The options --cluster and --task take precedence over `TF_CONFIG`.
 """
 
-import contextlib
-import errno
 import json
 import os
 import re
 import socket
-import sys
-import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
 
-_CONNECT_SECONDS = 120.0  # Limit for all machines to connect.
-_NOTICE_SECONDS = 5.0  # Time between messages about missing machines.
 _ROLES = "chief", "worker"  # Roles in TF_CONFIG, in the order of indices.
 
 
@@ -39,6 +32,14 @@ class Cluster(NamedTuple):
     """
     return f"machine {task} ({self.addresses[task]})"
 
+  def host_and_port(self, task: int) -> tuple[str, int]:
+    """Returns the address of a machine for sockets.
+
+    Args:
+      task: Index of the machine.
+    """
+    return _split(self.addresses[task])
+
   def unreachable(self) -> dict[int, str]:
     """Tries to connect to every other machine.
 
@@ -46,10 +47,10 @@ class Cluster(NamedTuple):
       Error message of each connection that failed, by index of the machine.
     """
     reasons = {}
-    for task, address in enumerate(self.addresses):
+    for task in range(len(self.addresses)):
       if task != self.task:
         try:
-          socket.create_connection(_split(address), 1.0).close()
+          socket.create_connection(self.host_and_port(task), 1.0).close()
         except OSError as error:
           reasons[task] = error.strerror or str(error)
     return reasons
@@ -150,85 +151,3 @@ def _split(address: str) -> tuple[str, int]:
   """Returns host and port; the port is 0 if it is not a number."""
   host, _, port = address.rpartition(":")
   return host.strip("[]"), int(port) if port.isdigit() else 0
-
-
-@contextlib.contextmanager
-def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS) -> Iterator[None]:
-  """Context that prints missing machines, and ends the process after a timeout.
-
-  Without this context, TensorFlow would wait for an hour and print nothing.
-
-  Args:
-    cluster: Machines that connect within the context.
-    timeout: Seconds until the process ends, unless the context ends earlier.
-
-  Yields:
-    None.
-
-  Raises:
-    ConfigError: If another program uses the port of this machine.
-  """
-  _check_own_address(cluster)
-  connected = threading.Event()
-  thread = threading.Thread(target=_watch, args=(cluster, timeout, connected), daemon=True)
-  thread.start()
-  try:
-    yield
-  finally:
-    connected.set()
-    thread.join()
-
-
-def _check_own_address(cluster: Cluster) -> None:
-  """Checks that this machine can listen on its address.
-
-  Raises ConfigError if another program uses the port. Prints a note if the host
-  does not have the address.
-  """
-  host, port = _split(cluster.addresses[cluster.task])
-  name = cluster.name(cluster.task)
-  family = socket.AF_INET6 if ":" in host else socket.AF_INET
-  with socket.socket(family) as server:
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-      server.bind((host, port))
-    except OSError as error:
-      if error.errno == errno.EADDRINUSE:
-        raise config_lib.ConfigError(
-          f"This process can't listen as {name}: {error.strerror}. Does "
-          "another program use that port?"
-        ) from None
-      # Only a note, because a container does not have the external address of
-      # its host.
-      print(
-        f"Note: This host does not have the address of {name} "
-        f"({error.strerror or error}).\nCheck that --task is the index "
-        "of this machine.",
-        file=sys.stderr,
-        flush=True,
-      )
-
-
-def _watch(cluster: Cluster, timeout: float, connected: threading.Event) -> None:
-  """Prints missing machines; ends the process after `timeout` seconds."""
-  deadline = time.monotonic() + timeout
-  while not connected.wait(_NOTICE_SECONDS):
-    missing = [f"{cluster.name(task)}: {reason}" for task, reason in cluster.unreachable().items()]
-    timed_out = time.monotonic() >= deadline
-    print(
-      f"\nConfigError: The other machines did not connect within {timeout:.0f} seconds."
-      if timed_out
-      else "Waiting for other machines.",
-      *missing
-      or [
-        "All machines answer, but do not join the cluster. Check that "
-        "all have the same\n--cluster, and each machine its own --task."
-      ],
-      sep="\n",
-      file=sys.stderr,
-      flush=True,
-    )
-    if timed_out:
-      # An exception in this thread would not end the main thread, which waits
-      # in TensorFlow.
-      os._exit(2)

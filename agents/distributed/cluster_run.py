@@ -8,12 +8,14 @@ environments.
 
 import functools
 import pathlib
+import signal
 import sys
 from typing import Any
 
 from agents import config as config_lib
 from agents import errors, training_run
 from agents.distributed import cluster as cluster_lib
+from agents.distributed import rendezvous
 from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
@@ -85,14 +87,18 @@ def _connect(
     A `collectives.Communicator`, and a function that builds the trainer.
 
   Raises:
-    ConfigError: If settings, packages or code of the machines differ, or this
-      machine does not permit the modules of the run.
+    ConfigError: If a machine is missing, settings, packages or code of the
+      machines differ, or this machine does not permit the modules of the run.
   """
-  with quiet_imports.quiet_imports():
-    from agents.distributed import build_distributed
-  communicator = build_distributed.connect(cluster)
-  # TensorFlow has replaced the signal handlers.
-  interrupts.install_handlers()
+  with rendezvous.Rendezvous(cluster, interrupts) as machines:
+    machines.wait_for_start()
+    with quiet_imports.quiet_imports():
+      from agents.distributed import build_distributed
+    machines.wait_until_ready()
+  try:
+    communicator = build_distributed.connect(cluster)
+  finally:  # TensorFlow has replaced the signal handlers.
+    interrupts.install_handlers()
   config = options.config
   settings = config_lib.flat(config) if config and not options.folder else {}
   sent = config and [str(options.folder and options.folder.path), config_lib.dump(config)]
@@ -147,6 +153,7 @@ def _coordinate(
     training_run.print_changes(folder)
   folder = folder or run_folder.create(options.logdir, options.name, config)
   run = _CoordinatedRun(folder, options.for_this_process(config), video_variables, interrupts)
+  run.cluster = cluster
   with folder.locked():
     communicator.all_gather_object((str(folder.path.resolve()), config_lib.dump(config)))
     return run.train(make_trainer)
@@ -155,10 +162,14 @@ def _coordinate(
 class _CoordinatedRun(training_run.TrainingRun):
   """Trains on machine 0; the trainer sends commands to the other machines."""
 
+  cluster: cluster_lib.Cluster
   _trainer: Any = None
 
   def stop(self) -> bool:
     return super().stop() or self._trainer.stopped
+
+  def stop_reason(self) -> tuple[str, int]:
+    return _stop_reason(self._trainer, self.cluster, self._interrupts)
 
   def make_loop(self, trainer: Any) -> Any:
     from agents.training import loop as loop_lib
@@ -168,7 +179,8 @@ class _CoordinatedRun(training_run.TrainingRun):
     # other machines save the run.
     loop = loop_lib.Loop(trainer, self._folder, self.stop, self._video_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
-    trainer.metadata, trainer.stop = loop.metadata, self._interrupts
+    trainer.metadata = loop.metadata
+    trainer.stop = lambda: self._interrupts.signum or 0
     return loop
 
 
@@ -192,7 +204,7 @@ def _participate(
       f"machine 0, which reports to\n{path}.",
       flush=True,
     )
-    trainer.stop = interrupts
+    trainer.stop = lambda: interrupts.signum or 0
     try:
       complete = trainer.follow()
     except errors.MachineLost:
@@ -208,9 +220,20 @@ def _participate(
           error,
         )
       raise
-  print(f"Machine 0 has {'finished' if complete else 'stopped'} the run.")
-  exit_code = interrupts.exit_code if interrupts() else 1
-  return training_run.TrainingOutcome(path, trainer.step, complete, 0 if complete else exit_code)
+  if complete:
+    print("Machine 0 has finished the run.")
+    return training_run.TrainingOutcome(path, trainer.step, True, 0)
+  reason, exit_code = _stop_reason(trainer, cluster, interrupts)
+  print(f"Stopped{reason}. Machine 0 has saved the run.")
+  return training_run.TrainingOutcome(path, trainer.step, False, exit_code)
+
+
+def _stop_reason(
+  trainer: Any, cluster: cluster_lib.Cluster, interrupts: interrupts_lib.Interrupts
+) -> tuple[str, int]:
+  """See `TrainingRun.stop_reason`; names the machine and the signal."""
+  task, signum = trainer.stopped_by or (cluster.task, interrupts.signum or signal.SIGTERM)
+  return f" by {signal.Signals(signum).name} on {cluster.name(task)}", 128 + signum
 
 
 def _save(

@@ -27,9 +27,10 @@ class DistributedTrainer(trainer.Trainer):
       environments. The rollout specification describes the joint rollout of
       all machines.
 
-  The attribute `stop` is a function that returns whether this machine received
-  a request to stop. The attribute `stopped` is true after an exchange if any
-  machine received a request to stop.
+  The attribute `stop` is a function that returns the number of the signal that
+  requests to stop this machine, or zero. The attribute `stopped_by` contains
+  the index of the first machine with such a signal, and its signal. It is None
+  until an exchange after the signal.
   """
 
   def __init__(
@@ -38,8 +39,8 @@ class DistributedTrainer(trainer.Trainer):
     super().__init__(*args)
     # Time that each machine waited for its environments in the latest epoch.
     self.collecting_seconds: list[float] = []
-    self.stop: Callable[[], bool] = bool
-    self.stopped = False
+    self.stop: Callable[[], int] = int
+    self.stopped_by: tuple[int, int] | None = None
     self._communicator = communicator
     self._num_eval_envs = num_eval_envs
     # Metrics of the latest epoch, or a checksum of the variables after an
@@ -51,6 +52,11 @@ class DistributedTrainer(trainer.Trainer):
     self._actor = padded_actor.PaddedActor(self.algorithm, rows, num_envs)
     if self.rollout_spec.quota:
       self.rollout_spec = self.rollout_spec._replace(quota=self.rollout_spec.quota[rows])
+
+  @property
+  def stopped(self) -> bool:
+    """Whether any machine has received a request to stop."""
+    return self.stopped_by is not None
 
   def collect(self, carry: types.Carry) -> simulate.Simulation:
     """See `Trainer.collect`."""
@@ -90,7 +96,7 @@ class DistributedTrainer(trainer.Trainer):
   ) -> tuple[list[float], list[int]] | None:
     """See `Trainer.evaluate`.
 
-    Aborts if the attribute `stop` of any machine returns true.
+    Aborts if any machine received a request to stop.
 
     Args:
       num_episodes: Total number of episodes on all machines.
@@ -114,7 +120,7 @@ class DistributedTrainer(trainer.Trainer):
       self._evaluator.close()
 
   def exchange(self, value: Any) -> list[Any]:
-    """Gathers a value from every machine, and updates `stopped`.
+    """Gathers a value from every machine, and updates `stopped_by`.
 
     Args:
       value: See `Communicator.all_gather_object`.
@@ -127,11 +133,12 @@ class DistributedTrainer(trainer.Trainer):
       MachinesDiffer: If the latest metrics or the variables of a machine differ
         from those of machine 0.
     """
-    values, fingerprints, stops = zip(
+    values, fingerprints, signals = zip(
       *self._communicator.all_gather_object((value, self._fingerprint, self.stop())), strict=True
     )
     rollout_status.check_equal(fingerprints)
-    self.stopped |= any(stops)
+    if any(signals) and not self.stopped_by:
+      self.stopped_by = next((task, signum) for task, signum in enumerate(signals) if signum)
     return [*values]
 
   def _play(self, num_episodes: int) -> list[episode_data.Episode] | None:

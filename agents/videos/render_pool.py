@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pickle
+import select
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from agents.videos import video as video_lib
 PROCESS_VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
 _DEBIAN_PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
 _MAX_CRASHES = 2  # Crashes of native code, such as drivers, before failure.
+_SECONDS_TO_TEST = 60.0  # Limit for each backend to render its first frame.
 _SINGLE_FRAME = video_lib.Video(
   "", (video_lib.Tile(episode_data.Episode(0, np.zeros(0), 0.0, {})),)
 )
@@ -80,23 +82,29 @@ def record(
 @contextlib.contextmanager
 def _render_worker(
   job: render_worker.RenderJob, gl_variables: dict[str, str]
-) -> Iterator[Callable[[], Any]]:
-  """Runs a worker; yields a function that receives the worker's next object."""
-  with (
-    tempfile.TemporaryFile() as stderr,
-    process.launch(
+) -> Iterator[Callable[..., Any]]:
+  """Runs a worker; yields a function that receives the worker's next object.
+
+  The first call of the function may limit the seconds to wait.
+  """
+  with tempfile.TemporaryFile() as stderr:
+    worker = process.launch(
       "agents.videos.render_worker",
       (),
       {**PROCESS_VARIABLES, **gl_variables},
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
       stderr=stderr,
-    ) as worker,
-  ):
+    )
     stdin, stdout = worker.stdin, worker.stdout
     assert stdin and stdout
 
-    def receive() -> Any:
+    def receive(seconds: float | None = None) -> Any:
+      if seconds:
+        poll = select.poll()
+        poll.register(stdout, select.POLLIN)
+        if not poll.poll(1000 * seconds):
+          raise RenderingFailed(f"No frame was rendered within {seconds:g} seconds.")
       try:
         return pickle.load(stdout)
       except (EOFError, pickle.UnpicklingError):
@@ -114,6 +122,10 @@ def _render_worker(
       yield receive
     finally:
       worker.kill()
+      stdout.close()
+      # A process that waits for a driver cannot be killed at once.
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        worker.wait(timeout=5)
 
 
 def find_gl_backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
@@ -126,7 +138,8 @@ def find_gl_backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
     Environment variables for rendering processes.
 
   Raises:
-    RenderingFailed: If rendering one frame fails with every backend.
+    RenderingFailed: If rendering one frame fails with every backend, or takes
+      longer than `_SECONDS_TO_TEST`.
   """
   preset = os.environ.get("MUJOCO_GL")
   backends = [preset] if preset or sys.platform != "linux" else list(_DEBIAN_PACKAGES)
@@ -136,7 +149,7 @@ def find_gl_backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
     variables = {"MUJOCO_GL": backend} if backend else {}
     try:
       with _render_worker(job, variables) as receive:
-        receive()
+        receive(_SECONDS_TO_TEST)
       return variables
     except RenderingFailed as error:
       failures[backend] = str(error)

@@ -16,6 +16,7 @@ from tests.distributed import machines
 from tests.support import command
 
 _ADDRESSES = ("host0:1", "host1:2", "host2:3")
+_LOCAL = cluster.Cluster(("127.0.0.1:1", "localhost:2", "[::1]:3"), 0)
 
 
 def _authenticate(secrets, communicators=None):
@@ -61,7 +62,7 @@ def test_repeated_messages_of_another_machine_are_rejected():
 def test_secret_file_is_read_without_line_break(tmp_path):
   path = tmp_path / "secret"
   path.write_text("0123456789abcdef\n")
-  assert access.read_secret(str(path)) == b"0123456789abcdef"
+  assert access.read_secret(str(path), _LOCAL) == b"0123456789abcdef"
 
 
 @pytest.mark.parametrize(
@@ -72,12 +73,23 @@ def test_unusable_secret_file_is_an_error(content, error, tmp_path):
   if content:
     (tmp_path / "secret").write_text(content)
   with pytest.raises(config.ConfigError, match=error):
-    access.read_secret(str(tmp_path / "secret"))
+    access.read_secret(str(tmp_path / "secret"), _LOCAL)
 
 
-def test_cluster_without_a_secret_file_is_an_error():
+def test_several_hosts_without_a_secret_file_are_an_error():
   with pytest.raises(config.ConfigError, match="needs --cluster-secret-file FILE. `head"):
-    access.read_secret(None)
+    access.read_secret(None, cluster.Cluster(("127.0.0.1:1", *_ADDRESSES), 0))
+
+
+def test_processes_on_one_host_share_a_secret_that_other_users_cannot_read(tmp_path, monkeypatch):
+  monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+  first = access.read_secret(None, _LOCAL)
+  assert len(first) == 32 and first == access.read_secret(None, _LOCAL)
+  (file,) = (tmp_path / "batched-ppo").iterdir()
+  assert file.stat().st_mode & 0o777 == 0o600
+  monkeypatch.setenv("XDG_STATE_HOME", str(file))  # Not a folder.
+  with pytest.raises(config.ConfigError, match="needs --cluster-secret-file FILE"):
+    access.read_secret(None, _LOCAL)
 
 
 def test_warning_names_listening_addresses_and_the_hosts_to_allow(capsys):

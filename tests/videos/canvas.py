@@ -1,5 +1,7 @@
 """Environment with frames that show the number of steps."""
 
+import time
+
 import gymnasium
 import numpy as np
 
@@ -15,8 +17,9 @@ class Canvas(gymnasium.Env):
   Args:
     length: Number of steps of an episode.
     render_mode: "rgb_array" or None.
-    render_fault: "error" if `render` should raise; "text" or "float" if it
-      should return a text or an image of floats.
+    render_fault: "error" if `render` should raise; "hang" if it should take ten
+      seconds; "text" or "float" if it should return a text or an image of
+      floats.
     reward_noise: If nonzero, random numbers are added to the rewards.
   """
 
@@ -45,6 +48,8 @@ class Canvas(gymnasium.Env):
   def render(self):
     if self._render_fault == "error":
       raise ValueError("No paint left.")
+    if self._render_fault == "hang":
+      time.sleep(10)
     if self._render_fault == "text":
       return "a picture"
     if self._render_fault == "float":

@@ -65,6 +65,12 @@ def test_find_gl_backend_raises_the_error_of_render():
   assert "apt-get" not in str(caught.value)
 
 
+def test_hanging_driver_is_an_error(monkeypatch):
+  monkeypatch.setattr(render_pool, "_SECONDS_TO_TEST", 0.2)
+  with pytest.raises(render_pool.RenderingFailed, match="No frame was rendered within 0.2 seconds"):
+    render_pool.find_gl_backend(functools.partial(_MAKE, render_fault="hang"))
+
+
 @pytest.mark.slow
 def test_error_names_packages_if_opengl_is_missing(monkeypatch):
   def make():

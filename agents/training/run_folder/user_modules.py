@@ -39,6 +39,12 @@ class RecordedModule(NamedTuple):
     return False
 
 
+def state_folder() -> pathlib.Path:
+  """Returns the folder of this user for files that belong to no run."""
+  state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+  return pathlib.Path(state).expanduser() / "batched-ppo"
+
+
 def record(config: config_lib.Config) -> None:
   """Records the modules and wrappers that the settings name.
 
@@ -126,5 +132,4 @@ def _digest(path: pathlib.Path) -> str:
 
 
 def _records() -> pathlib.Path:
-  state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-  return pathlib.Path(state).expanduser() / "batched-ppo" / "modules"
+  return state_folder() / "modules"
