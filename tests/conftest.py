@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import pathlib
+import signal
 import time
 
 import pytest
@@ -15,6 +16,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Hides GPUs from this process and from the processes that it starts.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 leftovers.adopt_orphans()
+# `nohup` ignores SIGHUP. Programs that the tests start would inherit this, but
+# they do not inherit handlers.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+  signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -58,7 +58,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _own_secret() -> bytes:
-  """Returns a secret that only this user can read; the first call creates it."""
+  """Creates or reads a secret that other users cannot read."""
   folder = user_modules.state_folder()
   folder.mkdir(parents=True, exist_ok=True)
   path = folder / "cluster-secret"

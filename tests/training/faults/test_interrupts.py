@@ -107,8 +107,15 @@ sys.exit(interrupts.exit_code)
 """
 
 
-def _start_printing(path, **options):
-  return subprocess.Popen([sys.executable, "-c", _PRINTING, str(path)], cwd=command.ROOT, **options)
+@contextlib.contextmanager
+def _printing(path, **options):
+  with subprocess.Popen(
+    [sys.executable, "-c", _PRINTING, str(path)], cwd=command.ROOT, **options
+  ) as process:
+    try:
+      yield process
+    finally:
+      process.kill()
 
 
 def test_closed_terminal_ends_a_process_after_it_has_saved(tmp_path):
@@ -117,29 +124,29 @@ def test_closed_terminal_ends_a_process_after_it_has_saved(tmp_path):
   def control_terminal():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-  process = _start_printing(
+  with _printing(
     tmp_path / "saved",
     stdin=program_end,
     stdout=program_end,
     stderr=program_end,
     start_new_session=True,
     preexec_fn=control_terminal,
-  )
-  os.close(program_end)
-  assert os.read(terminal, 4) == b"step"
-  os.close(terminal)  # The kernel sends SIGHUP, and later writes raise EIO.
-  assert process.wait(20) == 128 + signal.SIGHUP
+  ) as process:
+    os.close(program_end)
+    assert os.read(terminal, 4) == b"step"
+    os.close(terminal)  # The kernel sends SIGHUP, and later writes raise EIO.
+    assert process.wait(20) == 128 + signal.SIGHUP
   assert (tmp_path / "saved").exists()
 
 
 def test_process_continues_after_the_reader_of_its_output_has_ended(tmp_path):
-  process = _start_printing(tmp_path / "saved", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-  assert process.stdout.readline() == b"step\n"
-  process.stdout.close()
-  time.sleep(0.2)  # The process prints several times.
-  assert process.poll() is None
-  process.terminate()
-  assert process.wait(20) == 128 + signal.SIGTERM
+  with _printing(tmp_path / "saved", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    assert process.stdout.readline() == b"step\n"
+    process.stdout.close()
+    time.sleep(0.2)  # The process prints several times.
+    assert process.poll() is None
+    process.terminate()
+    assert process.wait(20) == 128 + signal.SIGTERM
   assert (tmp_path / "saved").exists()
 
 
