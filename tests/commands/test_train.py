@@ -93,6 +93,7 @@ def test_run_folder_has_all_files_and_settings(finished):
     "versions.yaml",
     "code.yaml",
     "checkpoints",
+    "lock",
     "metrics.jsonl",
     "train",
     "eval",

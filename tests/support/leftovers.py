@@ -37,12 +37,13 @@ def running(known: Iterable[int] = (), pid: int | None = None) -> dict[int, str]
     with contextlib.suppress(OSError):  # The process or the thread has ended.
       for child in map(int, path.read_text().split()):
         command = pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
+        status = pathlib.Path(f"/proc/{child}/stat").read_text()
         # Forks of the fork server have its command line.
         is_server = pid == os.getpid() and any(text in command for text in _SERVERS)
         if is_server or child not in known:
           found |= running(known, child)
-        # Processes that have ended have no command line.
-        if command and not is_server and child not in known:
+        has_ended = status.rpartition(")")[2].split()[0] in "ZX"
+        if not (has_ended or is_server or child in known):
           found[child] = command.replace(b"\0", b" ").decode(errors="replace").strip()
   return found
 

@@ -9,8 +9,6 @@ from typing import IO
 
 import numpy as np
 
-_KINDS = "biufU"  # Booleans, integers, floats and texts.
-
 
 def read(path: str | os.PathLike) -> dict[str, np.ndarray]:
   """Reads all arrays of a file; needs at most twice the memory of the file.
@@ -44,15 +42,20 @@ def read(path: str | os.PathLike) -> dict[str, np.ndarray]:
 def _check_header(stream: IO[bytes], num_bytes: int, max_dimension: int) -> None:
   """Raises ValueError unless a header describes the bytes that follow it."""
   version = np.lib.format.read_magic(stream)
-  if version not in ((1, 0), (2, 0)):
+  # Versions 2 and 3 differ only in the encoding of the names of fields.
+  read_header = {
+    1: np.lib.format.read_array_header_1_0,
+    2: np.lib.format.read_array_header_2_0,
+    3: np.lib.format.read_array_header_2_0,
+  }.get(version[0])
+  if read_header is None:
     raise ValueError(f"arrays of format {version} are not supported")
-  read_header = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
   shape, _, dtype = read_header(stream)
-  if dtype.kind not in _KINDS or not dtype.itemsize:
+  if dtype.hasobject:
     raise ValueError(f"arrays of type {dtype} are not supported")
-  # An array without elements can have a dimension of any size.
+  # An array without bytes can have dimensions of any size.
   if (
     stream.tell() + dtype.itemsize * math.prod(shape) != num_bytes
-    or max(shape, default=0) > max_dimension
+    or max((*shape, math.prod(shape))) > max_dimension
   ):
     raise ValueError(f"an array of shape {shape} does not fit into its {num_bytes:,} bytes")

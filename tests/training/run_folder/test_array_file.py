@@ -21,6 +21,7 @@ def _write(path, shape, dtype, data=b""):
     archive.writestr("x.npy", header.getvalue() + data)
 
 
+@pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
 def test_arrays_are_read_unchanged(tmp_path):
   arrays = {
     "float": np.arange(6.0).reshape(2, 3),
@@ -29,6 +30,8 @@ def test_arrays_are_read_unchanged(tmp_path):
     "byte": np.array(3, np.uint8),
     "text": np.array("facts"),
     "empty": np.zeros((0, 4), np.int64),
+    "no text": np.zeros(3, "U0"),
+    "fields": np.array([(1, (2.0, 3.0))], [("a", np.int64), ("b\u03b2", np.float32, 2)]),
   }
   np.savez(tmp_path / "x.npz", **arrays)
   loaded = array_file.read(tmp_path / "x.npz")
@@ -46,7 +49,8 @@ def test_arrays_are_read_unchanged(tmp_path):
     ((10**12,), "<U0", b""),
     ((10**12,), "|V0", b""),
     ((1,), "|O", bytes(8)),
-    ((1,), [("a", "<f8")], bytes(8)),
+    ((1,), [("a", "|O")], bytes(8)),
+    ((2,), [("a", "<f8")], bytes(8)),
     ((1,), "<f8", bytes(16)),
   ],
 )
