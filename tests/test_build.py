@@ -22,8 +22,8 @@ from agents import config as config_lib
 from agents.environments.workers import pool
 _, config = configs.load("hopper")
 config = config.override({
-    "num_envs": 16, "algorithm.update_epochs": 1,
-    "algorithm.segment_length": 16, "algorithm.minibatch_size": 64})
+    "num_envs": 4, "algorithm.update_epochs": 1,
+    "algorithm.segment_length": 8, "algorithm.minibatch_size": 32})
 build.setup(config)
 with pool.WorkerPool(2) as workers:
   trainer = build.trainer(config, workers)
@@ -138,6 +138,7 @@ def test_stagger_truncates_first_episodes_at_different_lengths(stagger, lengths)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("eagerly")
 def test_staggered_episodes_continue_from_a_checkpoint():
   uninterrupted, restored = _pendulums(), _pendulums()
   uninterrupted.start()
@@ -151,6 +152,7 @@ def test_staggered_episodes_continue_from_a_checkpoint():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("eagerly")
 def test_truncated_first_episodes_are_equal_with_and_without_workers():
   epochs = []
   with pool.WorkerPool(2) as workers:

@@ -8,7 +8,7 @@ from agents.environments.making import third_party
 from benchmarks import breadth
 from benchmarks.common import machine, scored_runs
 
-_QUICK = ("tests.echo:Echo discrete", "tests.echo:Echo tuple", "CartPole-v1")
+_QUICK = ("tests.echo:Echo tuple", "CartPole-v1")
 
 
 def test_tasks_cover_all_families_of_environments():

@@ -18,6 +18,8 @@ def test_command_prints_one_line_of_json():
     "--set",
     "num_envs=4",
     "--set",
+    "eager=true",
+    "--set",
     "algorithm.segment_length=16",
   )
   measured = speed.Speed(**json.loads(output.splitlines()[-1]))

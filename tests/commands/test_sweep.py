@@ -20,6 +20,24 @@ SPACE = """\
 algorithm.learning_rate: {low: 1e-5, high: 1e-2, log: true}
 network.policy_layers: [[8], [16, 16]]
 """
+# Environment with steps that wait after the second evaluation until the file
+# `open` exists, so that no run finishes before.
+GATE = """\
+import os, time
+import gymnasium
+
+class Gate(gymnasium.Wrapper):
+  num_steps = 0
+
+  def step(self, action):
+    Gate.num_steps += 1
+    while Gate.num_steps > 500 and not os.path.exists("open"):
+      time.sleep(0.05)
+    return self.env.step(action)
+
+def make() -> gymnasium.Env:
+  return Gate(gymnasium.make("Pendulum-v1"))
+"""
 # Eager, because compilation would take longer than the run.
 ARGS = (
   "--config",
@@ -47,10 +65,12 @@ ARGS = (
   "--seed",
   "5",
 )
+GATED = "--set", "env.id=gate:make"
 
 
 def _start(cwd, *args):
   (cwd / "space.yaml").write_text(SPACE)
+  (cwd / "gate.py").write_text(GATE)
   return subprocess.Popen(
     [
       sys.executable,
@@ -84,7 +104,9 @@ def _trainers(cwd) -> list[int]:
   for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     try:
       words = path.read_bytes().split(b"\0")
-      if b"train" in words and os.readlink(path.parent / "cwd") == str(cwd):
+      # The guard of a trial is a fork of the launcher.
+      is_guard = b"agents.sweeps.trial_launcher" in words
+      if b"train" in words and not is_guard and os.readlink(path.parent / "cwd") == str(cwd):
         pids.append(int(path.parent.name))
     except OSError:
       pass  # The process has just ended.
@@ -114,14 +136,17 @@ def _wait_for_checkpoint(cwd, step=200):
 
 @pytest.mark.slow
 def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
-  process = _start(tmp_path, "--trials", "2")
-  _wait_for_checkpoint(tmp_path)
+  process = _start(tmp_path, "--trials", "2", *GATED)
+  saved = _wait_for_checkpoint(tmp_path)
   for pid in _trainers(tmp_path):
     os.kill(pid, signal.SIGKILL)
+  (tmp_path / "open").touch()
   output, _ = process.communicate(timeout=300)
   assert process.returncode == 0, output
   returns = dict(re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
   assert set(returns) == {"0", "1"}
+  # The killed run has printed its beginning twice.
+  assert (saved.parents[2] / "output.txt").read_text().count("\nfolder  ") == 2
   assert "2 trials have ended; 2 of them are complete." in output
   trials = _study(tmp_path).get_trials()
   folders = [
@@ -166,14 +191,16 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
 
 @pytest.mark.slow
 def test_interrupted_sweep_resumes_its_trials(tmp_path):
-  process = _start(tmp_path, "--trials", "2")
+  process = _start(tmp_path, "--trials", "2", *GATED)
   saved = _wait_for_checkpoint(tmp_path)
   process.send_signal(signal.SIGINT)
+  _wait_for(lambda: "SIGTERM: finishing" in (saved.parents[2] / "output.txt").read_text())
+  (tmp_path / "open").touch()
   output, _ = process.communicate(timeout=60)
   assert process.returncode == 128 + signal.SIGINT
   assert "Stopped. To resume, run the same command." in output
   assert not _trainers(tmp_path)
-  output, _ = (process := _start(tmp_path, "--trials", "2")).communicate(timeout=300)
+  output, _ = (process := _start(tmp_path, "--trials", "2", *GATED)).communicate(timeout=300)
   assert process.returncode == 0, output
   assert "2 trials have ended; 2 of them are complete." in output
   folders = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
@@ -190,9 +217,8 @@ def test_interrupted_sweep_resumes_its_trials(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
 def test_runs_end_when_their_sweep_is_killed(tmp_path):
-  process = _start(tmp_path, "--trials", "2")
+  process = _start(tmp_path, "--trials", "2", *GATED)
   _wait_for_checkpoint(tmp_path)
   process.kill()
   process.communicate()

@@ -36,7 +36,9 @@ def check_evaluated(folder, episode):
 def test_videos_and_episodes_json_of_a_run(finished, tmp_path):
   outdir = tmp_path / "films"
   done = command.run(
-    "visualize.py", "--logdir", finished[0], "--outdir", outdir, "--num_episodes", "2", cwd=tmp_path
+    "visualize.py",
+    *("--logdir", finished[0], "--outdir", outdir, "--num_episodes", "2", "--size", "240"),
+    cwd=tmp_path,
   )
   assert done.returncode == 0, done.stdout
   episodes = json.loads((outdir / "episodes.json").read_text())
@@ -113,13 +115,13 @@ def test_grid_shows_all_episodes_in_one_video(finished, tmp_path):
 
 @pytest.mark.slow
 def test_timeline_shows_the_same_episode_for_each_checkpoint(finished, tmp_path):
-  episodes, _ = _visualize(finished[0], tmp_path, "--checkpoint", "all")
+  episodes, _ = _visualize(finished[0], tmp_path, "--checkpoint", "all", "--size", "128")
   steps = [checkpoint.step_of(path) for path in checkpoint.paths(finished[0] / "checkpoints")]
   assert len(steps) == 9 and steps[0] == 0
   assert [episode["caption"] for episode in episodes] == [f"after {step:,} steps" for step in steps]
   assert {episode["file"] for episode in episodes} == {"timeline-episode-0.mp4"}
   frames, _ = decoding.decode(tmp_path / "films" / "timeline-episode-0.mp4")
-  assert frames.shape == (200, 960, 960, 3)
+  assert frames.shape == (200, 384, 384, 3)
   # The last tile shows the newest policy.
   check_evaluated(finished[0], episodes[-1])
   extended, _ = _visualize(

@@ -26,7 +26,15 @@ _LONG = (
   "--set",
   "eval_every=11000",
 )
-_DATA_PARALLEL = (*command.SMALL, "--steps", command.SMALL_STEPS, "--set", "data_parallel=true")
+_DATA_PARALLEL = (
+  *command.SMALL,
+  "--steps",
+  command.SMALL_STEPS,
+  "--set",
+  "eval_every=2000",
+  "--set",
+  "data_parallel=true",
+)
 
 
 def test_machine_saves_in_the_folder_of_the_lost_machine_0_on_another_host(tmp_path, capsys):
@@ -52,13 +60,12 @@ def _ports(count):
 
 # Environment with steps that take a different time on each machine.
 _SLOW = """
-import os
 import time
 import gymnasium
 
 class Slow(gymnasium.Wrapper):
   def step(self, action):
-    time.sleep(float(os.environ["SECONDS_PER_STEP"]))
+    time.sleep(0.001)
     return self.env.step(action)
 
 def make() -> gymnasium.Env:
@@ -251,30 +258,6 @@ def test_participant_without_the_run_folder_saves_in_its_own_logdir(tmp_path, un
 
 
 @pytest.mark.slow
-def test_slow_machine_is_named_in_a_warning(tmp_path):
-  (tmp_path / "slow_here.py").write_text(_SLOW)
-  cluster = _Cluster(
-    tmp_path,
-    2,
-    *command.SMALL,
-    "--steps",
-    3000,
-    "--set",
-    "env.id=slow_here:make",
-    "--set",
-    "eval_every=3000",
-    variables=[
-      {"PYTHONPATH": str(tmp_path), "SECONDS_PER_STEP": seconds}
-      # The difference is larger than the effect of other processes.
-      for seconds in ("0", "0.015")
-    ],
-  )
-  codes, outputs = cluster.end()
-  assert codes == [0, 0], outputs
-  assert outputs[0].count("all machines wait for machine 1, which takes") == 1
-
-
-@pytest.mark.slow
 def test_environment_failure_of_a_participant_ends_the_run(tmp_path):
   (tmp_path / "failing_here.py").write_text(_FAILING)
   cluster = _Cluster(
@@ -309,10 +292,10 @@ def test_run_that_a_signal_to_a_participant_stopped_can_resume(tmp_path, uninter
   stop = f"by SIGTERM on machine 1 ({cluster.addresses[1]})."
   assert re.search(f"Stopped after [0-9,]+ steps {re.escape(stop)}", outputs[0])
   assert f"Stopped {stop} Machine 0 has saved the run." in outputs[1]
-  # The same command finishes the run with any number of machines.
-  again = _train(tmp_path, 4, *_LONG)
-  assert f"Resuming {cluster.folder}, which" in again.outputs[0]
   assert not cluster.logdirs[1].exists()  # Only machine 0 has a folder.
+  # One machine can finish the run.
+  again = command.run("train.py", cluster.folder, cwd=tmp_path)
+  assert again.returncode == 0, again.stdout
   command.assert_same_checkpoints(cluster.folder, uninterrupted)
   assert command.rows(cluster.folder) == command.rows(uninterrupted)
 

@@ -119,13 +119,16 @@ def rows(folder: pathlib.Path) -> list[dict]:
 def interrupt(
   process: subprocess.Popen, signum: signal.Signals, folder_ready, patience: float = 60.0
 ) -> tuple[int, str]:
-  """Sends a signal once `folder_ready()`; returns exit code and output."""
+  """Sends a signal once `folder_ready()`; returns exit code and output.
+
+  The process must end within the limit in docs/reliability.md, ten seconds.
+  """
   deadline = time.monotonic() + patience
   while not folder_ready() and process.poll() is None:
     assert time.monotonic() < deadline, "The run did not start."
     time.sleep(0.05)
   process.send_signal(signum)
-  output, _ = process.communicate(timeout=patience)
+  output, _ = process.communicate(timeout=10)
   return process.returncode, output
 
 

@@ -12,6 +12,9 @@ import runpy
 import subprocess
 import sys
 import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
@@ -111,3 +114,23 @@ def _run(output, program: str, args: list[str], cwd: str, variables: dict[str, s
       runpy.run_module(program, run_name="__main__", alter_sys=True)
   finally:
     atexit._run_exitfuncs()
+
+
+def exit_code(function: Callable[..., Any], *args: Any) -> int:
+  """Calls a function in a fork of this process; returns the exit code.
+
+  The fork has its own module path, imported modules and import guard.
+  """
+  if pid := os.fork():
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+  code = 1
+  try:
+    code = function(*args) or 0
+  except SystemExit as error:
+    code = error.code
+  except BaseException:
+    traceback.print_exc()
+  finally:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

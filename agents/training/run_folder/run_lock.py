@@ -67,7 +67,7 @@ def locked(folder: pathlib.Path, lost: Owner | None = None) -> Iterator[None]:
     try:
       yield
     finally:
-      clear()
+      _clear(descriptor)
   finally:
     if descriptor in _descriptors:  # False in a forked process.
       _descriptors.remove(descriptor)
@@ -76,9 +76,8 @@ def locked(folder: pathlib.Path, lost: Owner | None = None) -> Iterator[None]:
 
 def clear() -> None:
   """Removes this process from its lock files, before it ends."""
-  for descriptor in _descriptors:
-    with contextlib.suppress(OSError):
-      os.ftruncate(descriptor, 0)
+  for descriptor in [*_descriptors]:
+    _clear(descriptor)
 
 
 def owner(folder: pathlib.Path) -> Owner | None:
@@ -93,6 +92,12 @@ def owner(folder: pathlib.Path) -> Owner | None:
   with contextlib.suppress(OSError, ValueError, TypeError):
     return Owner(**json.loads((folder / "lock").read_text()))
   return None
+
+
+def _clear(descriptor: int) -> None:
+  if descriptor in _descriptors:
+    with contextlib.suppress(OSError):
+      os.ftruncate(descriptor, 0)
 
 
 def _acquire(descriptor: int, folder: pathlib.Path) -> None:

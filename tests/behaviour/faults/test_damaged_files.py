@@ -20,6 +20,7 @@ from agents.training import loop as loop_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import checkpoint, run_folder
+from tests.support import forked
 from tests.training import test_loop
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
@@ -239,20 +240,26 @@ def test_config_of_a_run_folder_executes_no_code(env_id, kwargs, finished, tmp_p
     (folder / "evil.py").write_text(f"import os\nos.mkdir('{proof}')\n")
   from agents.commands import replay, train, visualize
 
-  for cwd in (copy, crash, crash.parent, tmp_path):
-    monkeypatch.chdir(cwd)
-    for main, *args in (
+  def run(first):
+    commands = [
       (train.main, "--resume", str(copy)),
       (train.main, "--resume", os.path.relpath(copy)),
       (visualize.main, "--logdir", str(copy)),
       (replay.main, str(crash)),
       (replay.main, os.path.relpath(crash)),
-    ):
+    ]
+    for main, *args in commands[first:] + commands[:first]:
       monkeypatch.syspath_prepend(cwd)  # `python -m` also adds this folder.
       with pytest.raises(SystemExit) as caught:
         main(args)
       assert caught.value.code == 2
       assert not proof.exists()
+
+  # The guard of a command also guards later ones in the same process. Therefore
+  # each command is the first one in a process.
+  for first, cwd in enumerate((copy, crash, crash.parent, tmp_path)):
+    monkeypatch.chdir(cwd)
+    assert forked.exit_code(run, first) == 0
   assert (copy / "evil.py").exists()
 
 

@@ -205,7 +205,7 @@ def test_signal_during_environment_steps_saves_the_previous_epoch(
   signum, seconds, reference, modules, tmp_path
 ):
   logdir = tmp_path / "logdir"
-  process = command.start_interpreter(
+  process = command.start(
     "train.py",
     *_args(),
     "--set",
@@ -226,7 +226,7 @@ def test_signal_during_an_endless_update_saves_the_previous_epoch(
   signum, reference, modules, tmp_path
 ):
   logdir = tmp_path / "logdir"
-  process = command.start_interpreter(
+  process = command.start(
     "train.py",
     *_args(),
     "--set",

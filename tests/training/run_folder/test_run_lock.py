@@ -50,6 +50,17 @@ def test_lock_contains_host_and_process_until_it_is_released(tmp_path):
   assert run_lock.owner(tmp_path) is None
 
 
+def test_release_of_one_folder_keeps_the_owner_of_another(tmp_path):
+  folders = tmp_path / "one", tmp_path / "two"
+  for folder in folders:
+    folder.mkdir()
+  with run_lock.locked(folders[0]):
+    _lock(folders[1])
+    assert run_lock.owner(folders[0]).process == os.getpid()
+    run_lock.clear()
+    assert run_lock.owner(folders[0]) is None
+
+
 def test_folder_cannot_be_locked_twice_in_one_process(tmp_path):
   with run_lock.locked(tmp_path):
     with pytest.raises(config_lib.ConfigError, match="by another process"):
