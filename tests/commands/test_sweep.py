@@ -146,7 +146,7 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   returns = dict(re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
   assert set(returns) == {"0", "1"}
   # The killed run has printed its beginning twice.
-  assert (saved.parents[2] / "output.txt").read_text().count("\nfolder  ") == 2
+  assert (saved.parents[2] / "output.txt").read_text().count("\nbatch ") == 2
   assert "2 trials have ended; 2 of them are complete." in output
   trials = _study(tmp_path).get_trials()
   folders = [
