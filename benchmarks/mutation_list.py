@@ -73,7 +73,7 @@ MUTATIONS = (
     "agents/simulation/simulate.py",
     "left -= tf.cast(result.ended | active & ~result.valid, tf.int32)",
     "left -= tf.cast(result.ended, tf.int32)",
-    "tests/simulation/test_simulate_episodes.py",
+    "tests/behaviour/runs/test_failed_steps_in_graph.py",
   ),
   Mutation(
     "Quotas: environments wait after their share",
@@ -87,7 +87,7 @@ MUTATIONS = (
     "agents/simulation/simulate.py",
     "state = reset_state(state, result.valid & ~result.ended)",
     "state = reset_state(state, result.valid)",
-    "tests/simulation",
+    "tests/simulation/test_simulate.py",
   ),
   # The loss.
   Mutation(
@@ -338,21 +338,21 @@ MUTATIONS = (
     "agents/environments/workers/guard.py",
     "if alive not in _wait(None, alive, lifeline_fd):",
     "if False:",
-    "tests/environments/workers",
+    "tests/environments/workers/test_worker_main.py",
   ),
   Mutation(
     "Worker guard: child processes of environments end, too",
     "agents/environments/workers/guard.py",
     "os.killpg(guarded, signal.SIGKILL)",
     "os.kill(guarded, signal.SIGKILL)",
-    "tests/environments/workers",
+    "tests/environments/workers/test_worker_main.py",
   ),
   Mutation(
     "Hanging workers are replaced",
     "agents/environments/workers/connection.py",
     "if seconds and time.monotonic() > self.since + seconds:",
     "if False:",
-    "tests/environments/workers tests/environments/test_batch_env.py",
+    "tests/behaviour/environments/test_worker_restarts.py -k hang",
   ),
   Mutation(
     "A closed terminal saves the run",

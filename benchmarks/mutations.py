@@ -72,7 +72,8 @@ def run_tests(folder: pathlib.Path, tests: str) -> bool:
     )
   except subprocess.TimeoutExpired:
     return False
-  if done.returncode not in (_PASSED, _FAILED):
+  # A negative number means that a signal of the test has ended pytest, too.
+  if done.returncode > _FAILED:
     raise RuntimeError(f"pytest {tests} ended with {done.returncode}:\n{done.stdout[-2000:]}")
   return done.returncode == _PASSED
 

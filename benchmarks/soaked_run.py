@@ -119,7 +119,8 @@ class SoakedRun:
     while (pids := self.processes()) and time.monotonic() < deadline:
       time.sleep(0.1)
     if pids:
-      raise machine.ProcessFailed(f"These processes still run: {pids}")
+      commands = {pid: _command(pid).decode(errors="replace")[-200:] for pid in pids}
+      raise machine.ProcessFailed(f"These processes still run: {commands}")
     return code
 
   def rows(self) -> list[dict[str, Any]]:

@@ -420,16 +420,18 @@ class StopsReplay(toy.Counter):
 
 
 class HangsWithChild(toy.Counter):
-  """Starts a child process, then hangs in its first step, but only once.
+  """Starts a child process, then hangs in a step, but only once.
 
   Args:
     path: File that receives the id of the child process; an environment built
       while the file exists does not hang.
+    hangs_at: Number of steps before it hangs.
   """
 
-  def __init__(self, path: str):
+  def __init__(self, path: str, hangs_at: int = 0):
     super().__init__()
     self._path, self._first = pathlib.Path(path), not os.path.exists(path)
+    self._hangs_at = hangs_at
 
   def reset(self, *, seed=None, options=None):
     if self._first:
@@ -438,7 +440,7 @@ class HangsWithChild(toy.Counter):
     return super().reset(seed=seed)
 
   def step(self, action):
-    if self._first and self._step == 0:
+    if self._first and self._step == self._hangs_at:
       time.sleep(10_000)
     return super().step(action)
 

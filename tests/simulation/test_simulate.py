@@ -27,6 +27,13 @@ class _CountingActor:
     return noise, state
 
 
+class _RememberingActor(_CountingActor):
+  """The state of the policy is the number of steps since its last reset."""
+
+  def act(self, observ, state, noise):
+    return noise, state + 1
+
+
 def _counters(*lengths, truncates=False):
   return batch_env.BatchEnv(
     [lambda length=length: toy.Counter(length, truncates) for length in lengths], seed=3
@@ -244,3 +251,11 @@ def test_shapes_are_static_while_tracing():
 
     played = play(carry)
   assert traced == [[list(x.shape) for x in tf.nest.flatten(played)]]
+
+
+@_both_modes
+def test_state_of_the_policy_is_reset_when_an_episode_ends(eager):
+  batch = _counters(2, 3, 9)
+  carry = simulate.initial_carry(batch.reset(), state=tf.zeros(3))
+  played = _play(batch, _RememberingActor(), carry, num_steps=5, eager=eager)
+  assert played.carry.state.tolist() == [5 % 2, 5 % 3, 5]

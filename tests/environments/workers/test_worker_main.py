@@ -196,12 +196,14 @@ def orphans(tmp_path_factory):
     By fault, whether the worker is still running 5 seconds later.
   """
   path = str(tmp_path_factory.mktemp("log") / "log")
+  child = tmp_path_factory.mktemp("child") / "pid"
   constructors = {
     "idle": "functools.partial(toy.Counter, 9)",
     "hang": "functools.partial(toy.Faulty, 'hang')",
     "spin": "functools.partial(toy.Faulty, 'spin')",
     "native": "functools.partial(faulty_envs.Stuck, 'native')",
     "close": (f"functools.partial(faulty_envs.LogsLifetime, {path!r}, 'a', 'hang')"),
+    "parent": f"functools.partial(faulty_envs.HangsWithChild, {str(child)!r}, 1)",
   }
   code = _TRAINER.format(
     constructors=f"[{', '.join(constructors.values())}]", end="time.sleep(1000)"
@@ -216,6 +218,7 @@ def orphans(tmp_path_factory):
     trainer.stdout.close()
     trainer.stderr.close()
   assert len(pids) == len(constructors)
+  pids["child"] = int(child.read_text())
   running = scripts.wait_for_exit(pids.values(), 5)
   for pid in running:
     os.kill(pid, signal.SIGKILL)
@@ -223,7 +226,7 @@ def orphans(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["idle", "hang", "spin", "native", "close"])
+@pytest.mark.parametrize("fault", ["idle", "hang", "spin", "native", "close", "parent", "child"])
 def test_sigkill_of_the_trainer_ends_a_worker(orphans, fault):
   assert not orphans[fault]
 
