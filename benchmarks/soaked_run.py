@@ -150,7 +150,12 @@ class SoakedRun:
 
   def workers(self) -> list[int]:
     """Returns the ids of the processes that step environments."""
-    return [pid for pid in self.processes() if b"environments.worker" in _command(pid)]
+    # Each worker leads a session, to which its guard belongs.
+    return [
+      pid
+      for pid in self.processes()
+      if b"environments.worker" in _command(pid) and _session(pid) == pid
+    ]
 
   def usage(self) -> dict[str, int]:
     """Returns memory, number of processes, and descriptors of the trainer."""
@@ -165,6 +170,14 @@ class SoakedRun:
   def log(self) -> str:
     """Returns the last 3,000 characters of the output of all processes."""
     return (self._folder / "log.txt").read_text(errors="replace")[-3000:]
+
+
+def _session(pid: int) -> int | None:
+  """Returns the session of a process; None if the process has ended."""
+  try:
+    return os.getsid(pid)
+  except ProcessLookupError:
+    return None
 
 
 def _command(pid: int) -> bytes:
