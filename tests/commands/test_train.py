@@ -496,7 +496,7 @@ def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
   """Kills the run at two random moments."""
   args = [
     "--config",
-    "humanoid",
+    "hopper",
     "--steps",
     "10000",
     "--set",

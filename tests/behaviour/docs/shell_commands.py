@@ -3,10 +3,11 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
-from tests.support import command
+from tests.support import command, forked
 
 # Folder of the current Python interpreter.
 PYTHON_FOLDER = pathlib.Path(sys.executable).parent
@@ -48,3 +49,24 @@ def run(
   )
   assert done.returncode == 0, f"{line}\n{done.stdout}"
   return done.stdout
+
+
+def run_forked(line: str, home: pathlib.Path) -> str:
+  """Runs a command of this project in a fork, which needs no time for imports.
+
+  Args:
+    line: `python SCRIPT ...`, `python -m agents ...` or `batched-ppo ...`.
+    home: Home folder and current folder.
+  """
+  program, *words = (
+    str(home) + word[1:] if word.startswith("~") else word for word in shlex.split(line)
+  )
+  variables = {"HOME": str(home)}
+  if program == "batched-ppo" or words[:2] == ["-m", "agents"]:
+    arguments = words if program == "batched-ppo" else words[2:]
+    process = forked.Process("agents", arguments, home, variables)
+  else:
+    process = command.start(*words, cwd=home, variables=variables)
+  output, _ = process.communicate(timeout=600)
+  assert process.returncode == 0, f"{line}\n{output}"
+  return output

@@ -8,13 +8,12 @@ options are compared with `--help`.
 
 import os
 import re
-import shlex
 import shutil
 
 import pytest
 
 from tests.behaviour.docs import shell_commands
-from tests.support import command, forked
+from tests.support import command
 from tests.videos import gl_support
 
 pytestmark = pytest.mark.slow
@@ -38,17 +37,9 @@ _LEFT_OUT = "pip ", "python3 -m venv ", "tensorboard ", "python -m benchmarks."
 
 
 def _run(line, home):
-  """Runs one command in a fork, with `home` as home and current folder."""
   for old, new in _SHORTER.items():
     line = line.replace(old, new)
-  words = [str(home) + word[1:] if word.startswith("~") else word for word in shlex.split(line)[1:]]
-  if words[:2] == ["-m", "agents"]:
-    process = forked.Process("agents", words[2:], home, {"HOME": str(home)})
-  else:
-    process = command.start(*words, cwd=home, variables={"HOME": str(home)})
-  output, _ = process.communicate(timeout=600)
-  assert process.returncode == 0, f"{line}\n{output}"
-  return output
+  return shell_commands.run_forked(line, home)
 
 
 def _commands(page):
