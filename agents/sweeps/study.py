@@ -91,7 +91,6 @@ class Study:
         if attempt == _MAX_ATTEMPTS:
           raise config_lib.ConfigError(f"--storage {storage} can't be used: {error}") from error
         time.sleep(1)  # Another process may be creating the tables.
-    self._with_heartbeat: set[int] = set()
     before = self._study.user_attrs.get("about", about)
     if differing := [key for key, value in about.items() if before.get(key, value) != value]:
       raise config_lib.ConfigError(
@@ -172,13 +171,15 @@ class Study:
   def _enqueue_stale_trials(self) -> None:
     """Enqueues the trials of processes that have died.
 
-    Optuna finds only trials with a heartbeat, so this process records one
-    heartbeat for each running trial.
+    Optuna finds only trials with a heartbeat, so this process records the first
+    heartbeat of a running trial if its own process has not done so.
     """
     optuna.storages.fail_stale_trials(self._study)
+    query = sqlalchemy.text("SELECT trial_id FROM trial_heartbeats")
+    with self._storage.engine.connect() as connection:
+      with_heartbeat = set(connection.scalars(query))
     for trial in self._in_state(_TrialState.RUNNING):
-      if trial._trial_id not in self._with_heartbeat:
-        self._with_heartbeat.add(trial._trial_id)
+      if trial._trial_id not in with_heartbeat:
         self._storage.record_heartbeat(trial._trial_id)
 
   def _num_missing(self, num_trials: int) -> int:

@@ -1,3 +1,4 @@
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -121,6 +122,24 @@ study.run(hang, 1, 1, lambda: False, print)
   (ended,) = _run(study, resume, 1)
   assert start_times[0] > killed + 1
   assert ended.value == value and trial_runner.first_number(ended) == 0
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_restarted_sweeps_do_not_delay_the_takeover_of_a_trial(storage):
+  study = _study(storage)
+  trial = study._study.ask()
+  study._storage.record_heartbeat(trial._trial_id)
+  with sqlite3.connect(storage.removeprefix("sqlite:///")) as database:
+    database.execute("UPDATE trial_heartbeats SET heartbeat = datetime('now', '-50 seconds')")
+  rows = []
+  for _ in range(2):
+    _study(storage)._enqueue_stale_trials()
+    with sqlite3.connect(storage.removeprefix("sqlite:///")) as database:
+      rows.append(database.execute("SELECT * FROM trial_heartbeats").fetchall())
+  assert rows[0] == rows[1] and len(rows[0]) == 1
+  age = "SELECT julianday('now') - julianday(heartbeat) FROM trial_heartbeats"
+  with sqlite3.connect(storage.removeprefix("sqlite:///")) as database:
+    assert database.execute(age).fetchone()[0] * 86400 > 40
 
 
 @pytest.mark.slow
