@@ -106,8 +106,10 @@ def check(folder: pathlib.Path, num_trials: int) -> list[str]:
     problems.append(f"These trials are complete: {numbers}.")
   for trial in complete:
     name = f"trial-{trial_runner.first_number(trial):04}"
-    runs = [*(folder / _STUDY / name).glob("*/config.yaml")]
-    run = run_folder.RunFolder(runs[0].parent)
+    # A run that was killed before its first checkpoint is not resumed.
+    folders = {path.parents[1] for path in (folder / _STUDY / name).glob("*/checkpoints/*.npz")}
+    runs = [*map(run_folder.RunFolder, folders)]
+    run = runs[0]
     last = results.read(run.path).phase("eval")[-1]
     if len(runs) > 1 or not run.complete or trial.value != last["return_mean"]:
       problems.append(f"{name}: {len(runs)} runs, score {trial.value}, last evaluation {last}.")
