@@ -28,7 +28,7 @@ def running(known: Iterable[int] = (), pid: int | None = None) -> dict[int, str]
     pid: Id of the process; by default the current one.
 
   Returns:
-    Command lines by process id.
+    Command lines by process id, parents before their children.
   """
   found = {}
   pid = pid or os.getpid()
@@ -40,11 +40,11 @@ def running(known: Iterable[int] = (), pid: int | None = None) -> dict[int, str]
         status = pathlib.Path(f"/proc/{child}/stat").read_text()
         # Forks of the fork server have its command line.
         is_server = pid == os.getpid() and any(text in command for text in _SERVERS)
-        if is_server or child not in known:
-          found |= running(known, child)
         has_ended = status.rpartition(")")[2].split()[0] in "ZX"
         if not (has_ended or is_server or child in known):
           found[child] = command.replace(b"\0", b" ").decode(errors="replace").strip()
+        if is_server or child not in known:
+          found |= running(known, child)
   return found
 
 
@@ -61,6 +61,7 @@ def wait(known: Iterable[int], seconds: float) -> dict[int, str]:
   deadline = time.monotonic() + seconds
   while (left := running(known)) and time.monotonic() < deadline:
     time.sleep(0.05)
+  # A shell whose command is killed first would start the next one.
   for pid in left:
     with contextlib.suppress(OSError):
       os.kill(pid, signal.SIGKILL)

@@ -150,8 +150,10 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
       advice = f". {class_loader.PLACES}"
     elif "opencv" in str(error):
       advice = f" Or {third_party.advice('pixels')}."
+    # Some errors of Gymnasium have no text; their line of code explains them.
+    text = str(error) or traceback.extract_tb(error.__traceback__)[-1].line
     raise config_lib.ConfigError(
-      f"env.id={config.id}, env.kwargs={config.kwargs}: {type(error).__name__}: {error}{advice}"
+      f"env.id={config.id}, env.kwargs={config.kwargs}: {type(error).__name__}: {text}{advice}"
     ) from error
   modes = env.metadata.get("render_modes") or ()
   if needs_rendering and "rgb_array" not in modes:
