@@ -16,6 +16,7 @@ usage: {name} COMMAND ...
 import importlib
 import sys
 
+from agents import version
 from agents.commands import parsing
 
 _COMMANDS = ("train", "visualize", "report", "export", "sweep", "check", "replay")
@@ -30,7 +31,12 @@ def main() -> int:
     exit_code = command.main(arguments)
     parsing.end_after_signal(exit_code)
     return exit_code
-  is_help = sys.argv[1:] in (["--help"], ["-h"])
+  if name == "--version":
+    print(version.__version__)
+    return 0
+  is_help = name in ("--help", "-h")
+  if name and not is_help:
+    print(f"Unknown command '{name}'.\n", file=sys.stderr)
   _, _, usage = __doc__.partition("\n\n")
   print(usage.format(name=parsing.name()), end="", file=sys.stdout if is_help else sys.stderr)
   return 0 if is_help else 2

@@ -17,8 +17,9 @@ from agents import config_parsing
 
 # Advice for messages about a missing module.
 PLACES = (
-  "Python looks for modules on its path. For new runs, it also looks in the current folder and in "
-  "the folder of the config's file; for existing runs, in the folders of the option --code."
+  "If a package contains the module, install the package. Python looks for modules on its path. "
+  "For new runs, it also looks in the current folder and in the folder of the config's file; for "
+  "existing runs, in the folders of the option --code."
 )
 
 

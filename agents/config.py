@@ -426,7 +426,10 @@ def from_data(data: Any) -> Config:
   """
   if isinstance(data, dict):
     data = without_removed(data)
-  return config_parsing.convert(Config, data, "")
+  try:
+    return config_parsing.convert(Config, data, "")
+  except config_parsing.UnknownField as error:
+    raise ConfigError(error.text(Config)) from None
 
 
 def dump(config: Config) -> str:

@@ -22,6 +22,35 @@ class ConfigError(ValueError):
   """A setting is unknown, has the wrong type, or has an invalid value."""
 
 
+class UnknownField(ConfigError):
+  """A setting does not exist.
+
+  Args:
+    field: Name of the setting within its section.
+    section: Dotted key of the section; empty at the top level.
+    dataclass: Class of the section.
+  """
+
+  def __init__(self, field: str, section: str, dataclass: type) -> None:
+    self.key = f"{section}.{field}" if section else field
+    self._field, self._section, self._dataclass = field, section, dataclass
+    super().__init__(self.text(dataclass))
+
+  def text(self, config_class: type) -> str:
+    """Returns a message that suggests a similar setting.
+
+    Args:
+      config_class: Class of a complete config. Its settings are suggested if
+        the section has no similar one.
+    """
+    hint = (
+      _suggest_key(self._field, self._dataclass, self._section)
+      or _suggest_key(self._field, config_class, "")
+      or f" Known fields: {', '.join(typing.get_type_hints(self._dataclass))}."
+    )
+    return f"{self.key}: {self._dataclass.__name__} has no field '{self._field}'.{hint}"
+
+
 class _Loader(yaml.SafeLoader):
   """Builds scalars, lists and dicts from YAML, and rejects aliases.
 
@@ -135,8 +164,7 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
   for field, value in data.items():
     field_key = f"{key}.{field}" if key else str(field)
     if field not in hints:
-      hint = _suggest_key(str(field), dataclass, key) or f" Known fields: {', '.join(hints)}."
-      raise ConfigError(f"{field_key}: {dataclass.__name__} has no field '{field}'.{hint}")
+      raise UnknownField(str(field), key, dataclass)
     values[field] = convert(hints[field], value, field_key)
   required = [
     field.name

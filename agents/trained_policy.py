@@ -14,13 +14,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
-import tensorflow as tf
 
 from agents.environments.making import make
-from agents.export import evaluate
-from agents.export import policy as policy_lib
+from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint as checkpoint_lib
 from agents.training.run_folder import run_folder
+
+with quiet_imports.quiet_imports():
+  import tensorflow as tf
+
+  from agents.export import evaluate
+  from agents.export import policy as policy_lib
+
+  tf.config.list_physical_devices()  # Logs whether a GPU exists.
 
 
 class TrainedPolicy:

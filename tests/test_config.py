@@ -289,6 +289,7 @@ def test_settings_that_depend_on_each_other_change_together():
       "algorithm.learning_rat: Algorithm has no "
       "field 'learning_rat'. Did you mean 'algorithm.learning_rate'?",
     ),
+    ("algorithm.num_envs", "Algorithm has no field 'num_envs'. Did you mean 'num_envs'?"),
     ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean 'env.max_length'?"),
     (
       "network.x",

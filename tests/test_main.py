@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import agents
+
 
 def _run(*args, cwd):
   return subprocess.run(
@@ -17,8 +19,13 @@ def test_usage_lists_the_commands(args, code, tmp_path):
   done = _run(*args, cwd=tmp_path)
   assert done.returncode == code
   usage = done.stderr if code else done.stdout
-  assert usage.startswith("usage: python -m agents COMMAND ...")
+  assert "usage: python -m agents COMMAND ..." in usage
+  assert ("Unknown command 'x'." in usage) == (args == ["x"])
   assert "train a named config" in usage
+
+
+def test_version_is_that_of_the_package(tmp_path):
+  assert _run("--version", cwd=tmp_path).stdout.strip() == agents.__version__
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """A policy that Python loads takes the actions of evaluations."""
 
 import contextlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from agents.ops import random
 from agents.simulation import evaluator, in_graph_batch_env
 from agents.training.run_folder import checkpoint
 from tests.export import untrained_runs
+from tests.support import command
 
 
 def _evaluate(folder, num_episodes):
@@ -107,3 +110,14 @@ def test_checkpoint_is_selected_by_step_or_name(tmp_path):
   assert trained_policy.load(str(tmp_path), "best").step == 200
   with pytest.raises(config_lib.ConfigError, match="Available steps: 0, 300"):
     trained_policy.load(tmp_path, 100)
+
+
+def test_import_prints_no_messages_of_tensorflow():
+  done = subprocess.run(
+    [sys.executable, "-c", "from agents import trained_policy"],
+    cwd=command.ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+  )
+  assert not done.stdout + done.stderr

@@ -4,7 +4,7 @@ The results of earlier runs suggest the settings of new runs, and runs with low
 scores stop early. Repeat the command to resume a sweep. Run it on other
 machines with the same --storage to share the sweep.
 
-Example of a search space, in YAML:
+example of a search space, in YAML:
   algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}
   algorithm.update_epochs: {low: 3, high: 20}
   network.policy_layers: [[64, 64], [128, 128]]

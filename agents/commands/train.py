@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     "preset that replaces algorithm and networks of the config: "
     f"{', '.join(presets.names())} (default: no preset)",
   )
-  new("--logdir DIR", "parent folder of the run folder <time>-<config> (default: ~/logdir)")
+  new("--logdir DIR", "parent folder of run folders such as <time>-<config> (default: ~/logdir)")
   new("--seed N", "seed of the run (default: 0)")
   new(
     "--set KEY=VALUE",

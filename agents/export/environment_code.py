@@ -14,7 +14,8 @@ _WRAPPERS = "agents.environments.making.wrappers"
 class EnvironmentCode(NamedTuple):
   """Lines of code that define the variable `env`."""
 
-  imports: list[str]
+  modules: list[str]  # To import.
+  own_modules: list[str]  # Those that no package of `third_party` contains.
   statements: list[str]
 
 
@@ -29,7 +30,8 @@ def write(config: config_lib.Env) -> EnvironmentCode:
     The lines of code.
   """
   family = third_party.find(config.id)
-  modules = {"gymnasium", *(family.modules if family else ())}
+  known = {"gymnasium", *(family.modules if family else ())}
+  modules = set(known)
   limit = config.max_length
   module, _, name = config.id.rpartition(":")
   if module and hasattr(importlib.import_module(module), name):
@@ -46,7 +48,8 @@ def write(config: config_lib.Env) -> EnvironmentCode:
     if module:
       modules.add(module)
     statements.append(_call(f"{module or 'gymnasium.wrappers'}.{name}", "env", arguments))
-  return EnvironmentCode([f"import {name}" for name in sorted(modules)], statements)
+  own = {name for name in modules - known if name.partition(".")[0] not in ("agents", "gymnasium")}
+  return EnvironmentCode(sorted(modules), sorted(own), statements)
 
 
 def _wrappers(config: config_lib.Env, limit: int | None) -> Iterator[tuple[str, dict[str, Any]]]:

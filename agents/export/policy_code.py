@@ -30,11 +30,11 @@ def write(policy: policy_lib.ExportablePolicy) -> str:
     draws = ", ".join(f"rng.{kind}(size=[1, {size}])" for kind, size in policy.inputs[name].drawn)
     arguments.append(f'{name}=np.hstack([{draws}]).astype("float32")')
   action = _nested(signature.nested(policy.action_space, iter(policy.names("action"))))
-  states = ", ".join(
-    f'"{name}": np.zeros({[1, *field.shape]}, "{field.dtype}")'
+  states = [
+    f'    "{name}": np.zeros({[1, *field.shape]}, "{field.dtype}"),'
     for name, field in policy.inputs.items()
     if field.role == "state"
-  )
+  ]
   generator = ["rng = np.random.default_rng()", ""]
   return "\n".join(
     [
@@ -46,7 +46,7 @@ def write(policy: policy_lib.ExportablePolicy) -> str:
       '  state = {name: outputs[f"next_{name}"] for name in state}',
       f"  return {action}, state",
       "",
-      f"state = {{{states}}}",
+      *(["state = {", *states, "}"] if states else ["state = {}"]),
     ]
   )
 

@@ -30,7 +30,7 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
   sections = [
     _fill(
       name,
-      imports="\n".join(code.imports),
+      imports="\n".join(f"import {module}" for module in code.modules),
       policy=policy_code.write(policy),
       episode=_fill("episode", environment="\n".join(code.statements)),
     )
@@ -49,6 +49,9 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
       inputs=_rows(policy.inputs),
       outputs=_rows(policy.outputs),
       sections="\n\n".join(sections),
+      modules=_fill("modules", modules=", ".join(f"`{name}`" for name in code.own_modules))
+      if code.own_modules
+      else "",
       versions=", ".join(
         f"{name} {versions[name]}" for name in ("tensorflow", "keras", "numpy") if name in versions
       ),

@@ -19,6 +19,14 @@ def _layers(env):
 
 
 @pytest.mark.parametrize(
+  "name, own",
+  [("tests.toy:Counter", ["tests.toy"]), ("CartPole-v1", []), ("gymnasium.envs:CartPole-v1", [])],
+)
+def test_code_names_modules_that_python_may_not_find(name, own):
+  assert environment_code.write(config_lib.Env(id=name)).own_modules == own
+
+
+@pytest.mark.parametrize(
   "changes",
   [
     {"id": "CartPole-v1"},
@@ -44,7 +52,7 @@ def test_code_builds_the_environment_of_the_run(changes):
   env = make.MakeEnv(config)()
   code = environment_code.write(config)
   scope: dict = {}
-  exec("\n".join([*code.imports, *code.statements]), scope)
+  exec("\n".join([*(f"import {name}" for name in code.modules), *code.statements]), scope)
   assert _layers(scope["env"]) == _layers(env)
   assert scope["env"].observation_space == env.observation_space
   assert scope["env"].action_space == env.action_space
@@ -52,7 +60,8 @@ def test_code_builds_the_environment_of_the_run(changes):
 
 def test_code_of_a_registered_task_needs_only_gymnasium():
   assert environment_code.write(config_lib.Env(id="CartPole-v1")) == (
-    ["import gymnasium"],
+    ["gymnasium"],
+    [],
     ['env = gymnasium.make("CartPole-v1")'],
   )
   assert gymnasium.spec("CartPole-v1").max_episode_steps

@@ -138,7 +138,9 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
     ConfigError: If the id is unknown, or arguments or spaces are not supported.
   """
   if not config.id:
-    raise config_lib.ConfigError("env.id is empty: name an environment, such as HalfCheetah-v5.")
+    raise config_lib.ConfigError(
+      "env.id is empty. Name an environment, such as --set env.id=HalfCheetah-v5."
+    )
   try:
     with contextlib.closing(MakeEnv(config)()) as env:
       spaces.check(env.observation_space, env.action_space)

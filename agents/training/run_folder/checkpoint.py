@@ -209,10 +209,12 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
   for path in available:
     if name in (path.name, path.stem) or step == step_of(path):
       return path
-  steps = ", ".join(f"{step_of(path):,}" for path in available)
+  names = [f"{step_of(path):,}" for path in available]
+  if _best(folder):
+    names.append("best")
   raise config_lib.ConfigError(
     f"--checkpoint {name}: no checkpoint in {folder} has this name or step. "
-    f"Available steps: {steps or '(none)'}."
+    f"Available steps: {', '.join(names) or '(none)'}."
   )
 
 

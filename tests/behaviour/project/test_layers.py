@@ -131,7 +131,7 @@ _ALLOWED_IMPORTS = {
     "agents.training_run",
     "agents.videos",
   },
-  "agents.__main__": {"agents.commands"},
+  "agents.__main__": {"agents.commands", "agents.version"},
   "train": {"agents.commands"},
   "visualize": {"agents.commands"},
 }
