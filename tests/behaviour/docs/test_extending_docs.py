@@ -94,7 +94,7 @@ class Layers(keras.Model):
   [
     (
       {"algorithm.type": "nowhere:A2C"},
-      "algorithm.type=nowhere:A2C: No module named 'nowhere'. Python looks",
+      "algorithm.type=nowhere:A2C: No module named 'nowhere'. If a package",
     ),
     ({"algorithm.type": "a2c:A2D"}, "of this name. Did you mean 'A2C'?"),
     ({"algorithm.type": "os:getcwd"}, "the module has no class of this name"),
