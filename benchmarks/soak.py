@@ -2,9 +2,9 @@
 
     python -m benchmarks.soak --minutes 30
 
-Two runs train, each for half of the time. In the first run, workers are killed,
-stopped or made to hang, and the trainer is terminated or killed, and then
-resumed. The reports and checkpoints of this run must be bit-equal to those of a
+Two runs train, and faults are injected into each for this time. In the first
+run, workers are killed, stopped or made to hang, and the trainer is terminated
+or killed, and then resumed. The reports and checkpoints of this run must be bit-equal to those of a
 reference run without faults, which is trained afterwards. In the second run,
 environments also raise errors and return NaN. The return of this run must grow
 at least half as much as in a reference run. In both runs, no report may be
@@ -71,10 +71,13 @@ def inject(
   """
   rng, end = random.Random(args.seed), time.monotonic() + seconds
   counts = collections.Counter(dict.fromkeys(faults, 0))
+  due = time.monotonic()
   growth: dict[str, int] = {}  # Maximum growth within one trainer process.
   before: dict[str, int] = {}
   while time.monotonic() < end and counts.total() < args.times:
-    time.sleep(rng.uniform(0.5, 1.5) * args.every)
+    # The recovery from the previous fault is part of the interval.
+    due += rng.uniform(0.5, 1.5) * args.every
+    time.sleep(max(0.0, due - time.monotonic()))
     run.wait_until(run.workers)
     if time.monotonic() - run.started > _WARM_UP_SECONDS:
       usage = run.usage()
@@ -221,7 +224,7 @@ def main(argv: list[str] | None = None):
   parser = command_line.make_parser(__doc__, config="cheetah")
   parser.add_argument("--preset", help="name of a preset")
   parser.add_argument(
-    "--minutes", type=float, default=30.0, help="duration of all injections together"
+    "--minutes", type=float, default=30.0, help="duration of the injections into each run"
   )
   parser.add_argument("--every", type=float, default=20.0, help="mean seconds between two faults")
   parser.add_argument("--seed", type=int, default=0, help="seed of times and faults")
@@ -239,7 +242,7 @@ def main(argv: list[str] | None = None):
     for index, faults in enumerate(plans.values()):
       run = soaked_run.SoakedRun(args.config, args.preset, pathlib.Path(folder) / str(index))
       try:
-        injected = inject(run, faults, 60 * args.minutes / len(plans), args)
+        injected = inject(run, faults, 60 * args.minutes, args)
         reports.append(compare(run, injected, set(faults) <= set(_REPEATABLE)))
       finally:
         for pid in run.processes():
