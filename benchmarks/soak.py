@@ -4,12 +4,12 @@
 
 Two runs train, and faults are injected into each for this time. In the first
 run, workers are killed, stopped or made to hang, and the trainer is terminated
-or killed, and then resumed. The reports and checkpoints of this run must be bit-equal to those of a
-reference run without faults, which is trained afterwards. In the second run,
-environments also raise errors and return NaN. The return of this run must grow
-at least half as much as in a reference run. In both runs, no report may be
-repeated, and no memory, descriptors or processes may leak. The benchmark needs
-Linux.
+or killed, and then resumed. The reports and checkpoints of this run must be
+bit-equal to those of a reference run without faults, which is trained
+afterwards. In the second run, environments also raise errors and return NaN.
+The return of this run must grow at least half as much as in a reference run. In
+both runs, no report may be repeated, and no memory, descriptors or processes
+may leak. The benchmark needs Linux.
 
 This command injects only two kinds of faults, 20 times in total:
 

@@ -62,7 +62,7 @@ def trials(folder: pathlib.Path) -> list[int]:
   for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     try:
       words = path.read_bytes().split(b"\0")
-      is_trial = b"train" in words and b"agents.sweeps.trial_launcher" not in words
+      is_trial = b"train" in words and not any(b"trial_launcher" in word for word in words)
       if is_trial and os.readlink(path.with_name("cwd")) == str(folder):
         pids.append(int(path.parent.name))
     except OSError:  # The process has ended, or belongs to another user.

@@ -81,7 +81,7 @@ def export(
     ConfigError: If `out`, the checkpoint or a format cannot be used.
     RunError: If an exported policy differs from the policy in training.
   """
-  out = out.expanduser()
+  out = out.expanduser().absolute()  # Environments can change the current folder.
   if out.exists() and (not out.is_dir() or any(out.iterdir())):
     raise config_lib.ConfigError(
       f"--out {out} is {'not empty' if out.is_dir() else 'a file'}; name a new folder."

@@ -37,7 +37,6 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
     MachineLost: If another machine does not answer.
   """
   tf.config.set_visible_devices([], "GPU")
-  access.warn_of_open_port(cluster)
   with rendezvous.time_limit():
     # The constructor starts TensorFlow's server, and a service that detects
     # lost machines. The strategy itself is not used.

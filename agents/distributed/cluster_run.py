@@ -14,8 +14,8 @@ from typing import Any
 
 from agents import config as config_lib
 from agents import errors, training_run
+from agents.distributed import access, rendezvous
 from agents.distributed import cluster as cluster_lib
-from agents.distributed import rendezvous
 from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
@@ -91,6 +91,7 @@ def _connect(
       machines differ, or this machine does not permit the modules of the run.
   """
   with rendezvous.Rendezvous(cluster, interrupts) as machines:
+    access.warn_of_open_port(cluster)
     machines.wait_for_start()
     with quiet_imports.quiet_imports():
       from agents.distributed import build_distributed

@@ -26,7 +26,9 @@ _CONNECT_SECONDS = 120.0  # Limit for each wait.
 _NOTICE_SECONDS = 2.0  # Time until the first message about missing machines.
 _REPEAT_SECONDS = 10.0  # Time between two such messages.
 _POLL_SECONDS = 0.2
-_STARTING = b"starting"  # Answer of a machine that is not ready.
+# Answers of a machine. Its port is later used by TensorFlow's server, which
+# begins with a SETTINGS frame of HTTP/2 (RFC 9113, section 6.5).
+_STARTING, _READY = b"starting", b"ready"
 
 
 class Rendezvous:
@@ -74,8 +76,6 @@ class Rendezvous:
       RunError: If this process must end.
     """
     self._ready = True
-    # If a machine does not answer with `_STARTING`, it is ready, or its server
-    # of TensorFlow answers.
     self._wait(lambda answer: answer != _STARTING)
 
   def _answer(self) -> None:
@@ -84,7 +84,7 @@ class Rendezvous:
       while True:
         client, _ = self._server.accept()
         with client, contextlib.suppress(OSError):
-          client.send(b"ready" if self._ready else _STARTING)
+          client.send(_READY if self._ready else _STARTING)
 
   def _wait(self, accept: Callable[[bytes], bool]) -> None:
     """Waits until all other machines give an answer that is accepted."""
@@ -116,9 +116,13 @@ class Rendezvous:
       if task != self._cluster.task and not self._stop():
         try:
           with socket.create_connection(self._cluster.host_and_port(task), 1.0) as connection:
-            with contextlib.suppress(TimeoutError):
-              if not accept(connection.recv(len(_STARTING))):
-                yield f"{self._cluster.name(task)}: is starting"
+            answer = connection.recv(len(_STARTING))
+          if not (answer in (_STARTING, _READY) or answer[3:4] == b"\x04"):
+            yield f"{self._cluster.name(task)}: another program uses its port"
+          elif not accept(answer):
+            yield f"{self._cluster.name(task)}: is starting"
+        except TimeoutError:
+          yield f"{self._cluster.name(task)}: does not answer"
         except OSError as error:
           yield f"{self._cluster.name(task)}: {error.strerror or error}"
 

@@ -1,10 +1,9 @@
 """Runs a program on one core; the program ends if the parent process dies.
 
-    python -m agents.sweeps.trial_launcher CORE PROGRAM ARGUMENTS...
-
-CORE is the index of a CPU core, or "all". On systems without CPU affinity, the
-program runs without it. The standard input is a pipe. When its other end is
-closed, the program receives SIGTERM, and is killed 15 seconds later.
+The arguments are CORE PROGRAM ARGUMENTS... CORE is the index of a CPU core, or
+"all". On systems without CPU affinity, the program runs without it. The
+standard input is a pipe. When its other end is closed, the program receives
+SIGTERM, and is killed 15 seconds later.
 """
 
 import os

@@ -113,7 +113,7 @@ class TrialRunner:
       if code == errors.TrainingDiverged.exit_code:
         trial.set_user_attr("why", "diverged")
         raise optuna.TrialPruned
-      if code >= 0 and code - 128 not in (signal.SIGINT, signal.SIGTERM):
+      if code >= 0 and code - 128 not in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         break
     reason = f"failed with exit code {code}" if code else "ended before its run was complete"
     trial.set_user_attr("why", f"{reason}, see {output}")
@@ -129,13 +129,9 @@ class TrialRunner:
       Exit code of the process.
     """
     command = [
-      sys.executable,
-      "-m",
-      "agents.sweeps.trial_launcher",
+      *_python("from agents.sweeps import trial_launcher; trial_launcher.main()"),
       core,
-      sys.executable,
-      "-m",
-      "agents",
+      *_python("from agents import __main__; sys.exit(__main__.main())"),
       "train",
       *([] if core == "all" else ["--no-env-processes"]),
     ]
@@ -163,9 +159,10 @@ class TrialRunner:
           process.wait(_POLL_SECONDS)
         monitor.report()
         if monitor.complete:
-          # The process may still render a video.
-          with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_SECONDS_TO_END)
+          try:
+            process.wait(_SECONDS_TO_END)  # The process may still render a video.
+          except subprocess.TimeoutExpired:
+            process.kill()
           break
         if self.stop():
           raise TrialInterrupted
@@ -184,6 +181,13 @@ class TrialRunner:
           message = str(error)
           print(f"Trial {trial.number} waits: {message}", flush=True)
         time.sleep(_POLL_SECONDS)
+
+
+def _python(code: str) -> list[str]:
+  """Returns a command that runs code with this process's path of modules."""
+  # `-m` would search the current folder before the packages.
+  path = [entry for entry in sys.path if isinstance(entry, str)]
+  return [sys.executable, "-c", f"import sys; sys.path[:] = {path!r}; {code}"]
 
 
 @dataclasses.dataclass
@@ -208,8 +212,9 @@ class _Monitor:
     if self.trial.storage.get_trial(self.trial._trial_id).state.is_finished():
       raise TrialInterrupted
     step = 0
-    # Raises ConfigError until training has created the run folder.
-    with contextlib.suppress(config_lib.ConfigError):
+    # Raises ConfigError until training has created the run folder. Another
+    # error, such as one of the disk, may be gone at the next call.
+    with contextlib.suppress(config_lib.ConfigError, errors.RunError, OSError):
       run = run_folder.RunFolder(run_folder.newest(self.folder))
       evaluations = results.read(run.path)
       self.complete = evaluations.complete and run.complete

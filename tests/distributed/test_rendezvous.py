@@ -78,12 +78,56 @@ def test_machines_wait_until_all_machines_are_ready():
   assert not any(thread.is_alive() for thread in waiting)
 
 
-def test_program_that_already_accepts_connections_counts_as_ready():
+def test_server_of_tensorflow_counts_as_ready():
   # TensorFlow's server uses the port after the rendezvous of its machine.
+  code = """
+import sys, tensorflow as tf
+server = tf.distribute.Server({"worker": [sys.argv[1]]}, "worker", 0)
+print("listens", flush=True)
+input()
+"""
   machines = _cluster()
-  with socket.create_server(machines.host_and_port(1)):
+  with subprocess.Popen(
+    [sys.executable, "-c", code, machines.addresses[1]],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+  ) as process:
+    assert process.stdout.readline()
     with rendezvous.Rendezvous(machines, bool) as meeting:
       meeting.wait_until_ready()
+    process.kill()
+
+
+@pytest.mark.parametrize(
+  "answer, text", [(b"", "does not answer"), (b"SSH-2.0-OpenSSH", "another program uses its port")]
+)
+def test_port_that_no_machine_answers_is_named(answer, text, monkeypatch):
+  monkeypatch.setattr(rendezvous, "_CONNECT_SECONDS", 0.3)
+  machines = _cluster()
+  with socket.create_server(machines.host_and_port(1)) as server:
+
+    def serve():
+      with contextlib.suppress(OSError):
+        while True:
+          clients.append(server.accept()[0])
+          clients[-1].send(answer)
+
+    clients = []
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with rendezvous.Rendezvous(machines, bool) as meeting:
+      with pytest.raises(config_lib.ConfigError, match=f"machine 1 .*: {text}"):
+        meeting.wait_for_start()
+    server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    for client in clients:
+      client.close()
+
+
+def test_missing_machines_are_named_within_five_seconds():
+  assert rendezvous._NOTICE_SECONDS + 1.0 <= 5.0  # A connection takes up to a second.
+  assert rendezvous._CONNECT_SECONDS == 120.0  # As documented.
 
 
 def test_port_of_another_program_is_an_error():

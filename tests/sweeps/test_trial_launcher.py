@@ -13,10 +13,12 @@ from agents.sweeps import trial_launcher
 trial_launcher._SECONDS_TO_END = 0.5
 trial_launcher.main()
 """
+# Reaction to SIGTERM, and code that waits.
 _WAIT = {
-  # Locks a mutex twice, in native code that keeps the interpreter's lock.
-  "native": "for _ in range(2): ctypes.PyDLL(None).pthread_mutex_lock(mutex)",
-  "python": "time.sleep(1000)",
+  # Locks a mutex twice, in native code that keeps the interpreter's lock, so
+  # that the reaction comes before this code or never.
+  "native": ("None", "for _ in range(2): ctypes.PyDLL(None).pthread_mutex_lock(mutex)"),
+  "python": ("sys.exit(143)", "time.sleep(1000)"),
 }
 
 
@@ -43,12 +45,13 @@ def test_program_runs_on_its_core_and_outside_of_a_cluster():
   "wait, code", [("native", -signal.SIGKILL), ("python", 128 + signal.SIGTERM)]
 )
 def test_program_ends_after_its_parent(wait, code):
+  reaction, statement = _WAIT[wait]
   process = _start(
     "import ctypes, signal, sys, time\n"
-    "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n"
+    f"signal.signal(signal.SIGTERM, lambda *_: {reaction})\n"
     "mutex = ctypes.create_string_buffer(64)\n"
     "print('ready', flush=True)\n"
-    f"{_WAIT[wait]}"
+    f"{statement}"
   )
   assert process.stdout.readline() == "ready\n"
   process.stdin.close()

@@ -44,6 +44,7 @@ class FailureBudget:
     self.limit = limit
     self.fatal: Failure | None = None
     self._times: list[float] = []
+    self._num_consequences = 0  # Of failures that were counted.
     self._recorded: list[Failure] = []
 
   def record(self, failure: Failure) -> bool:
@@ -55,6 +56,10 @@ class FailureBudget:
     Returns:
       Whether the run continues; false if the limit is exceeded.
     """
+    if self._num_consequences:
+      self._num_consequences -= 1
+      self._recorded.append(failure)
+      return True
     now = time.monotonic()
     self._times = [failed_at for failed_at in self._times if failed_at >= now - WINDOW]
     if len(self._times) >= self.limit:
@@ -63,6 +68,14 @@ class FailureBudget:
     self._times.append(now)
     self._recorded.append(failure)
     return True
+
+  def expect(self, num_failures: int) -> None:
+    """Makes failures with one cause count as one failure.
+
+    Args:
+      num_failures: Number of the next failures that have this cause.
+    """
+    self._num_consequences = max(0, num_failures - 1)
 
   def merge(self, failures: list[Failure]) -> None:
     """Adds failures to the result of the next `drain`, without counting them.

@@ -41,6 +41,7 @@ def replace_worker(
   """Starts a new process, rebuilds its environments and repeats requests.
 
   If the replay of an environment differs from its episode, its next step fails.
+  All these failures together count as one.
 
   Args:
     worker: Worker that died.
@@ -76,6 +77,7 @@ def replace_worker(
           if source.log.begun:
             worker.send(*block.message(worker, "replay", *source.running()))
             if differing := source.differing(rows, receive(worker, 0.0)):
+              failure_budget.expect(len(differing))
               messages = [differing.get(offset) for offset in range(rows.stop)]
               worker.send(*block.message(worker, "fail_next", messages))
               receive(worker, 0.0)

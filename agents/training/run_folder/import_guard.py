@@ -66,21 +66,23 @@ def check(
 
 def _check_module(module: str, folder: pathlib.Path, allowed: Sequence[str]) -> None:
   """Raises ConfigError unless the files of a module are permitted."""
-  files = named_modules.files(module, sys.path)
-  if files is None and not provenance.exists(module.partition(".")[0]):
+  executed, exists = named_modules.executed(module, sys.path)
+  if not (executed or exists or provenance.exists(module.partition(".")[0])):
     # Python does not look there, but the error can name the file.
-    files = named_modules.files(module, [os.getcwd()])
-  outside = [file for file in files or () if not named_modules.is_installed(file)]
+    executed, _ = named_modules.executed(module, [os.getcwd()])
+  files = [*executed.values()]
+  outside = [file for file in files if not named_modules.is_installed(file)]
   if any(named_modules.is_within(file, [folder]) for file in outside):
     reason, place = "is in this folder. Move it to another folder DIR", "DIR"
   elif all(named_modules.is_within(file, allowed) for file in outside):
     return
   else:
-    records = user_modules.find(module, files or ())
+    records = user_modules.find(module, files)
     if any(entry.unchanged for entry in records):
       return
     has_changed = "has changed since a run of yours used it"
     reason = has_changed if records else "does not belong to an installed package"
+    module = next(name for name, file in executed.items() if file == outside[-1])
     place = shlex.quote(str(named_modules.parent_folder(module, outside[-1])))
   raise config_lib.ConfigError(
     f"{folder} names the module '{module}', which would execute {outside[-1]}. This file "

@@ -49,19 +49,36 @@ def files(module: str, path: Sequence[str]) -> list[pathlib.Path] | None:
     Files of the parent packages, then of the module. Built-in modules and
     folders without `__init__.py` have none. None if the module is not found.
   """
+  found, exists = executed(module, path)
+  return [*found.values()] if exists else None
+
+
+def executed(module: str, path: Sequence[str]) -> tuple[dict[str, pathlib.Path], bool]:
+  """Returns the files that an import executes, even if the import then fails.
+
+  Args:
+    module: Name, with dots for modules in packages.
+    path: Folders in which Python looks for the module, such as `sys.path`.
+
+  Returns:
+    Files by name of the parent packages, then of the module, and whether the
+    module exists. If a part of the name does not exist, the import executes the
+    parts before it.
+  """
   importlib.invalidate_caches()
-  found, parents = [], []
+  found: dict[str, pathlib.Path] = {}
+  parents: list[str] = []
   for name in module.split("."):
     # `importlib.util.find_spec` would import the parent packages.
     spec = importlib.machinery.PathFinder.find_spec(name, path)
     if spec is None:
-      return None
-    if spec.has_location and spec.origin:
-      found.append(pathlib.Path(os.path.abspath(spec.origin)))
+      return found, False
     parents.append(name)
+    if spec.has_location and spec.origin:
+      found[".".join(parents)] = pathlib.Path(os.path.abspath(spec.origin))
     loaded = sys.modules.get(".".join(parents))  # May have changed its `__path__`.
     path = [*getattr(loaded, "__path__", spec.submodule_search_locations or ())]
-  return found
+  return found, True
 
 
 def parent_folder(module: str, file: pathlib.Path) -> pathlib.Path:

@@ -137,12 +137,24 @@ def find(path: str | os.PathLike, code: Sequence[str | os.PathLike] = ()) -> Run
     The run folder.
 
   Raises:
-    ConfigError: If `path` contains no run, or its config is invalid or names
-      code without permission.
+    ConfigError: If `path` contains no run, its config is invalid or names code
+      without permission, or a link in the folder leads out of it.
   """
   run = RunFolder(newest(path))
+  _check_links(run.path)
   import_guard.check(run.config, run.path, code, run.provenance("code.yaml"))
   return run
+
+
+def _check_links(folder: pathlib.Path) -> None:
+  """Raises ConfigError if writing to a run folder would change other files."""
+  for parent, folders, files in os.walk(folder):
+    for path in (pathlib.Path(parent, name) for name in (*folders, *files)):
+      if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise config_lib.ConfigError(
+          f"{path} is a link to {path.resolve()}, which is outside of the run folder, so that the "
+          "run could change files of yours. Replace the link by a copy of its target."
+        )
 
 
 def newest(path: str | os.PathLike) -> pathlib.Path:

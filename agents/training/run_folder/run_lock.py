@@ -64,6 +64,7 @@ def locked(folder: pathlib.Path, lost: Owner | None = None) -> Iterator[None]:
     with atomic_write.convert_errors(path):
       os.ftruncate(descriptor, 0)
       os.pwrite(descriptor, text.encode(), 0)
+      os.fsync(descriptor)  # Other hosts then see the text at once.
     try:
       yield
     finally:

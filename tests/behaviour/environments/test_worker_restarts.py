@@ -363,15 +363,18 @@ def test_episode_fails_if_its_replay_in_a_new_worker_differs(part, tmp_path):
     assert batch.step(np.zeros((2, 1))).valid.all()
 
 
-def test_episodes_with_other_replays_count_against_the_budget():
-  with _workers(1, limit=2) as workers:
-    batch = batch_env.BatchEnv([faulty_envs.IgnoresSeed] * 2, workers)
+def test_episodes_with_other_replays_count_as_one_failure():
+  with _workers(1, limit=3) as workers:
+    batch = batch_env.BatchEnv([faulty_envs.IgnoresSeed] * 5, workers)
     batch.reset()
-    batch.step(np.zeros((2, 1)))
-    _kill(workers, 0)
-    with pytest.raises(base.EnvironmentFailure, match="Environment 1 .* is not deterministic"):
-      batch.step(np.zeros((2, 1)))
-    assert len(workers.failure_budget.drain()) == 2  # The worker and environment 0.
+    for num_failures in (1 + 5, 1):
+      batch.step(np.zeros((5, 1)))
+      _kill(workers, 0)
+      if num_failures > 1:
+        batch.step(np.zeros((5, 1)))
+        assert len(workers.failure_budget.drain()) == num_failures
+    with pytest.raises(base.EnvironmentFailure, match="Environment 4 .* is not deterministic"):
+      batch.step(np.zeros((5, 1)))
 
 
 def test_reset_repeated_by_a_new_worker_ignores_other_replays():

@@ -62,6 +62,7 @@ def test_fatal_failures_are_saved(run, capsys):
 
 
 def test_latest_crash_folders_are_kept(run, monkeypatch):
+  assert crash_folder._MAX_FOLDERS == 100  # As documented.
   monkeypatch.setattr(crash_folder, "_MAX_FOLDERS", 3)
   paths = [crash_folder.save(run, step, _ENVIRONMENT_FAILURE) for step in (9, 10, 10, 10, 10)]
   (run.path / "crashes" / "copy of a crash").mkdir()

@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import socket
+import stat
 import subprocess
 
 import numpy as np
@@ -53,6 +54,35 @@ def test_exceeded_file_size_limit_raises_a_write_error(tmp_path):
   finally:
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert not os.listdir(tmp_path)
+
+
+def test_file_is_complete_and_synchronized_before_its_renaming(tmp_path, monkeypatch):
+  calls = []
+
+  def record(name, function, target):
+    def recorded(*args):
+      calls.append((name, *target(*args)))
+      return function(*args)
+
+    monkeypatch.setattr(os, name, recorded)
+
+  record("fsync", os.fsync, lambda descriptor: (os.fstat(descriptor).st_ino, _size(descriptor)))
+  record("replace", os.replace, lambda old, new: (old.stat().st_ino, new))
+  path = tmp_path / "file.txt"
+  with atomic_write.open_file(path) as file:
+    file.write(b"text")
+  inode = path.stat().st_ino
+  assert calls == [
+    ("fsync", inode, 4),
+    ("replace", inode, path),
+    ("fsync", tmp_path.stat().st_ino, None),
+  ]
+
+
+def _size(descriptor):
+  """Returns the size of an open file; None for a folder."""
+  status = os.fstat(descriptor)
+  return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 @system_calls.needs_strace

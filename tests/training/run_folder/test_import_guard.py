@@ -46,6 +46,10 @@ def _config(changes):
     ({"env.id": "guarded_evil:X"}, "guarded_evil.py"),
     ({"env.id": "guarded-evil:X"}, "guarded-evil.py"),
     ({"env.id": "guarded_evil:X-v0"}, "guarded_evil.py"),
+    # The import executes the file before it fails.
+    ({"env.id": "guarded_evil.missing:X"}, "guarded_evil.py"),
+    ({"network.hidden": "guarded_evil.:X"}, "guarded_evil.py"),
+    ({"env.id": "guarded_run.evil.missing:X"}, "guarded_run/evil.py"),
     ({"env.id": "guarded_run.evil:X"}, "guarded_run/evil.py"),
     ({"env.id": "guarded_package.fine:X"}, "guarded_package/fine.py"),
     ({"env.id": "gymnasium:make", "env.kwargs.id": "guarded_evil:X-v0"}, "guarded_evil.py"),
@@ -114,6 +118,23 @@ def test_submodules_of_loaded_packages_are_refused(shared, monkeypatch):
     import_guard.check(_config({"env.id": "agents.guarded_evil:X"}), shared / "run")
 
 
+def test_package_of_a_missing_module_is_refused(shared):
+  with pytest.raises(
+    config_lib.ConfigError, match="'guarded_package', which would execute"
+  ) as caught:
+    import_guard.check(_config({"env.id": "guarded_package.missing:X"}), shared / "run")
+  assert str(caught.value).endswith(f"--code {shared}")
+
+
+def test_permission_for_a_module_does_not_include_its_neighbours(shared, monkeypatch):
+  user_modules.record(_config({"env.id": "guarded_package.fine:X"}))
+  user_modules.record(_config({"env.id": "guarded_evil:X"}))
+  monkeypatch.setattr(sys, "path", [each for each in sys.path if each != str(shared)])
+  config = _config({"env.id": "guarded_evil:X", "network.hidden": "guarded_run.evil.missing:X"})
+  with pytest.raises(config_lib.ConfigError, match="'guarded_run.evil', which would execute"):
+    import_guard.check(config, shared / "run")
+
+
 def test_installed_modules_are_permitted(shared):
   for changes in (
     {"env.id": "HalfCheetah-v5"},
@@ -121,6 +142,7 @@ def test_installed_modules_are_permitted(shared):
     {"env.kwargs.time": "12:30", "env.kwargs.site": "https://example.com"},
     {"algorithm.type": "agents.algorithms.ppo:BatchPPO"},
     {"network.hidden": "missing_module:X"},  # The import reports it.
+    {"network.hidden": "gymnasium.missing:X"},
   ):
     import_guard.check(_config(changes), shared / "run")
 

@@ -96,6 +96,21 @@ def test_changed_and_missing_code_files_are_reported(tmp_path, monkeypatch):
   ]
 
 
+@pytest.mark.parametrize("name", ["metrics.jsonl", "cut", "checkpoints/x.npz"])
+def test_link_that_leads_out_of_a_run_folder_is_an_error(name, tmp_path):
+  run = run_folder.create(str(tmp_path / "runs"), "a", config_lib.Config())
+  (tmp_path / "own").mkdir()
+  link = run.path / name
+  link.symlink_to(tmp_path / "own")
+  with pytest.raises(config_lib.ConfigError) as caught:
+    run_folder.find(run.path)
+  assert str(caught.value).startswith(f"{link} is a link to {tmp_path}/own, which is outside")
+  link.unlink()
+  link.symlink_to(run.path / "config.yaml")
+  (tmp_path / "link").symlink_to(run.path)
+  assert run_folder.find(tmp_path / "link").config == run.config
+
+
 def test_folder_without_a_config_raises_an_error(tmp_path):
   with pytest.raises(config_lib.ConfigError, match="is not a run folder"):
     run_folder.RunFolder(tmp_path)

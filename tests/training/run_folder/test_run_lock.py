@@ -113,6 +113,18 @@ def test_child_process_does_not_keep_the_lock_of_a_dead_process(tmp_path):
   assert not process.stdout.read()  # The child has ended.
 
 
+def test_owner_reaches_the_disk_before_training(tmp_path, monkeypatch):
+  texts, fsync = [], os.fsync
+
+  def record(descriptor):
+    texts.append(os.pread(descriptor, 1000, 0).decode())
+    fsync(descriptor)
+
+  monkeypatch.setattr(os, "fsync", record)
+  owner = _lock(tmp_path)
+  assert [json.loads(text) for text in texts] == [owner._asdict()]
+
+
 @system_calls.needs_strace
 def test_file_system_without_locks_is_reported(tmp_path):
   with system_calls.failing("flock", "ENOLCK", tmp_path / "lock"):
