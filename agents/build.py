@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.algorithms import feed_forward_model, gpu_learner, ppo
+from agents.algorithms import feed_forward_model, gpu_learner, image_ppo, ppo
 from agents.environments import backends, batch_env
 from agents.environments.data import failure_budget
 from agents.environments.making import make
@@ -19,7 +19,6 @@ from agents.networks import convolutional, distribution_for_space, feed_forward
 from agents.networks import torso as torso_lib
 from agents.ops import random
 from agents.simulation import evaluator, in_graph_batch_env, rollout_to_batch
-from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
@@ -167,7 +166,12 @@ def algorithm(
     torso(config, observation_space, name)
     for name in (["core"] if config.network.share_core else ["policy", "value"])
   ]
-  return (algorithm_type or algorithm_class(config.algorithm))(
+  if not algorithm_type:
+    algorithm_type = algorithm_class(config.algorithm)
+    has_images = any(leaf.is_image for leaf in spaces.leaves(observation_space))
+    if algorithm_type is ppo.BatchPPO and has_images:
+      algorithm_type = image_ppo.ImagePPO
+  return algorithm_type(
     config.algorithm,
     observation_space,
     feed_forward_model.Networks(policy, value, torsos[0], torsos[-1]),
@@ -213,29 +217,11 @@ def torso(
   return None
 
 
-def learning_device(config: config_lib.Config, observation_space: gymnasium.Space) -> str:
-  """Returns the device on which updates run.
-
-  Args:
-    config: Configuration of the run.
-    observation_space: Space of the observations.
-
-  Returns:
-    "GPU:0" if a GPU exists, and either `device` is "gpu", or `device` is "auto"
-    and `cost_model` expects faster updates on the GPU; "CPU:0" otherwise.
-  """
-  if config.device == "cpu" or not tf.config.list_physical_devices("GPU"):
-    return "CPU:0"
-  use_gpu = config.device == "gpu" or cost_model.is_gpu_faster(
-    config, observation_space, rollout_spec(config).rows
-  )
-  return "GPU:0" if use_gpu else "CPU:0"
-
-
 def trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> trainer_lib.Trainer:
   """Builds environments, networks and algorithm, ready for the first epoch.
 
-  Updates may run on a GPU. Actions are always computed on the CPU.
+  With `device` "gpu", updates run on a GPU. Actions are always computed on the
+  CPU.
 
   Args:
     config: Configuration of the run.
@@ -245,12 +231,11 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> train
   make_algorithm: Callable[[], trainer_lib.Algorithm] = functools.partial(
     algorithm, config, env.observation_space, env.action_space
   )
-  device = learning_device(config, env.observation_space)
-  if device != "CPU:0":
+  if config.device == "gpu":
     gpu = tf.config.list_physical_devices("GPU")[0]
     tf.config.set_visible_devices(gpu, "GPU")
     tf.config.experimental.set_memory_growth(gpu, True)
-    make_algorithm = functools.partial(gpu_learner.GPULearner, make_algorithm, device)
+    make_algorithm = functools.partial(gpu_learner.GPULearner, make_algorithm, "GPU:0")
   learner = make_algorithm()
   return trainer_lib.Trainer(
     learner,

@@ -259,8 +259,8 @@ class Config:
   # Splits each gradient step of PPO among the machines of a cluster. With
   # False, every machine computes all gradient steps completely.
   data_parallel: bool = False
-  # Device of the updates: "cpu", "gpu" or "auto". "auto" selects the GPU if the
-  # estimated time of an update is less than half of the time on the CPU.
+  # Device of the updates: "cpu", "gpu" or "auto". "auto" selects the CPU,
+  # because no task was measured on a GPU.
   device: Literal["auto", "cpu", "gpu"] = "auto"
   # Executes TensorFlow operations one by one, for debugging.
   eager: bool = False

@@ -3,9 +3,10 @@
     pip install -e '.[benchmarks]'
     python -m benchmarks.throughput --configs cheetah,walker --peers sb3
 
-A policy trains for a while, and then acts for 500 steps from seeded resets.
-Each of several rounds repeats these steps in different ways:
+A policy trains for a while, and then for three seconds from seeded resets. Each
+of several rounds repeats these steps in different ways:
 
+    physics     MuJoCo alone: one C thread per core, 64 robots, random actions
     raw         the same environments in plain loops, one process per worker
     stepping    `BatchEnv.step` alone
     inference   the compiled loop: the policy acts, all environments step
@@ -35,10 +36,17 @@ from agents.environments import batch_env
 from agents.environments.making import make
 from agents.environments.workers import pool
 from benchmarks.common import command_line, machine, measuring_process, tables, training
-from benchmarks.peers import libraries
+from benchmarks.peers import libraries, physics
 
-STEPS = 500  # Batched steps of a measurement, rounded up to whole updates.
+_SECONDS = 3.0  # Duration of the recorded updates, which are then repeated.
 ROWS = "stepping", "inference", "learning", "training", "new"
+# Rows of which the table contains the ratio.
+_RATIOS = (
+  ("stepping", "physics"),
+  ("training", "physics"),
+  ("new", "sb3_training"),
+  ("vector_env", "gymnasium_async"),
+)
 
 
 class OwnTraining:
@@ -65,9 +73,10 @@ class OwnTraining:
 
   def _record(self) -> np.ndarray:
     """Performs the updates that `_train` repeats, and returns their actions."""
-    actions: list[np.ndarray] = []
     self._trainer.start()
-    while sum(map(len, actions)) < STEPS:
+    start = time.perf_counter()
+    actions: list[np.ndarray] = []
+    while time.perf_counter() - start < _SECONDS:
       actions.append(self._trainer.epoch(0.0).samples.action.numpy())
     self._num_updates = len(actions)
     return np.concatenate(actions)
@@ -144,7 +153,8 @@ def measure(
       )
 
     shares = pool.split_evenly(config.num_envs, len(workers) if workers else 1)
-    processes = {"raw": [start(f"{rows.start}-{rows.stop}") for rows in shares]}
+    processes = {"physics": [start("physics")]} if physics.is_supported(config) else {}
+    processes["raw"] = [start(f"{rows.start}-{rows.stop}") for rows in shares]
     for peer in peers:
       _, measurements = libraries.PEERS[peer]
       processes |= {row: [start(row)] for row in measurements}
@@ -170,17 +180,25 @@ def markdown(report: dict[str, Any]) -> str:
   """
   rounds = report["configs"]
   names = list(rounds)
-  rows = list(rounds[names[0]][0])
+  rows = list(dict.fromkeys(row for name in names for row in rounds[name][0]))
 
   def cell(name, row):
+    if row not in rounds[name][0]:
+      return ""
     speed = statistics.median(x[row] for x in rounds[name])
     return f"{speed:,.0f} ({ratio(rounds[name], row, 'raw'):.2f})"
 
   lines = [[row, *(cell(name, row) for name in names)] for row in rows]
-  for own, peer in (("new", "sb3_training"), ("vector_env", "gymnasium_async")):
-    if peer in rows:
+  for own, peer in _RATIOS:
+    if any(peer in rounds[name][0] for name in names):
       lines.append(
-        [f"{own} ÷ {peer}", *(f"{ratio(rounds[name], own, peer):.1f}" for name in names)]
+        [
+          f"{own} ÷ {peer}",
+          *(
+            f"{ratio(rounds[name], own, peer):.2f}" if peer in rounds[name][0] else ""
+            for name in names
+          ),
+        ]
       )
   table = tables.markdown(["steps/s (÷ raw)", *names], lines)
   return (
@@ -200,12 +218,12 @@ def main(argv: list[str] | None = None):
   parser.add_argument(
     "--peers", default="", help=f"any of {','.join(libraries.PEERS)}, separated by commas"
   )
-  parser.add_argument("--rounds", type=int, default=5, help="measurements of each row")
+  parser.add_argument("--rounds", type=int, default=3, help="measurements of each row")
   parser.add_argument(
-    "--train", type=float, default=200_000, help="environment steps to train before measuring"
+    "--train", type=float, default=100_000, help="environment steps to train before measuring"
   )
   parser.add_argument(
-    "--out", metavar="PATH", default="throughput", help="path of the .json and .md files to write"
+    "--out", metavar="PATH", help="path of .json and .md files to write, without the suffix"
   )
   parser.add_argument(
     "--measure", action="store_true", help=argparse.SUPPRESS
@@ -244,8 +262,9 @@ def main(argv: list[str] | None = None):
     print(f"{name}: done", flush=True)
   table = markdown(report)
   print(table)
-  pathlib.Path(f"{args.out}.md").write_text(table)
-  pathlib.Path(f"{args.out}.json").write_text(json.dumps(report, indent=2))
+  if args.out:
+    pathlib.Path(f"{args.out}.md").write_text(table)
+    pathlib.Path(f"{args.out}.json").write_text(json.dumps(report, indent=2))
 
 
 if __name__ == "__main__":

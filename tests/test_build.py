@@ -4,7 +4,6 @@ import contextlib
 import subprocess
 import sys
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -58,36 +57,6 @@ def test_new_trainer_has_the_state_of_all_components(name):
   assert state["episodes/seed"].shape == (2,)
   assert "variable/policy/output/kernel" in state
   assert "variable/value/output/kernel" in state
-
-
-@pytest.mark.parametrize(
-  "changes, gpu_is_faster",
-  [
-    ({}, False),
-    ({"network.policy_layers": [512, 256, 128]}, False),
-    (
-      {
-        "algorithm.minibatch_size": 2048,
-        "algorithm.recompute_advantages": False,
-        "network.policy_layers": [1024, 1024],
-        "network.value_layers": [1024, 1024],
-      },
-      True,
-    ),
-  ],
-)
-@pytest.mark.parametrize("device", ["auto", "cpu", "gpu"])
-def test_learning_device_depends_on_setting_and_update_size(
-  device, changes, gpu_is_faster, monkeypatch
-):
-  space = gymnasium.spaces.Box(-1, 1, [17])
-  _, config = configs.load("cheetah")
-  config = config.override({**changes, "device": device})
-  assert build.learning_device(config, space) == "CPU:0"  # There is no GPU.
-  monkeypatch.setattr(build.tf.config, "list_physical_devices", lambda kind: [kind])
-  use_gpu = device == "gpu" or (device == "auto" and gpu_is_faster)
-  expected = "GPU:0" if use_gpu else "CPU:0"
-  assert build.learning_device(config, space) == expected
 
 
 @pytest.mark.slow

@@ -8,7 +8,13 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import deprecated, feed_forward_model, minibatches, recurrent_model
+from agents.algorithms import (
+  deprecated,
+  feed_forward_model,
+  image_model,
+  minibatches,
+  recurrent_model,
+)
 from agents.networks import frame_encoder, torso
 from agents.ops import masked, random
 from agents.simulation import frame_stack as frame_stack_lib
@@ -55,12 +61,12 @@ class ActorCritic(deprecated.EarlierNames):
       frame_stack,
       frame_indices=bool(config.segment_length),
     )
-    model = (
-      recurrent_model.RecurrentModel
-      if isinstance(networks.policy_torso, torso.RecurrentTorso)
-      else feed_forward_model.FeedForward
-    )
-    self.model: Any = model(self.observation_encoder, networks)
+    model: Any = feed_forward_model.FeedForward
+    if isinstance(networks.policy_torso, torso.RecurrentTorso):
+      model = recurrent_model.RecurrentModel
+    elif networks.have_convolutions:
+      model = image_model.ImageModel
+    self.model = model(self.observation_encoder, networks)
     self.weights = networks.weights
     self.extra_variables: list[Any] = []
     self._act_seed = random.stream(seed, "act")
@@ -131,10 +137,21 @@ class ActorCritic(deprecated.EarlierNames):
       batch: Tensors of shape [N, ...].
     """
     value, final_value = self.model.values(batch)
+    return value, self.next_value(batch, value, final_value)
+
+  def next_value(
+    self, batch: types.Experience, value: tf.Tensor, final_value: tf.Tensor
+  ) -> tf.Tensor:
+    """Returns the values of the true successors of all states, [N].
+
+    Args:
+      batch: Tensors of shape [N, ...].
+      value: Values of all states, [N].
+      final_value: Values of the final observations, [S].
+    """
     # --8<-- [start:next_value]
-    next_value = tf.where(batch.last, tf.gather(final_value, batch.sequence), tf.roll(value, -1, 0))
+    return tf.where(batch.last, tf.gather(final_value, batch.sequence), tf.roll(value, -1, 0))
     # --8<-- [end:next_value]
-    return value, next_value
 
   def update_normalization(self, batch: types.Experience) -> dict[str, tf.Tensor]:
     """Adds the observations of a batch to the running moments.

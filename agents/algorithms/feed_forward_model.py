@@ -21,6 +21,11 @@ class Networks(NamedTuple):
   value_torso: Any = None  # Is `policy_torso` if both networks share a torso.
 
   @property
+  def have_convolutions(self) -> bool:
+    """Whether the networks process images."""
+    return bool(self.policy_torso and self.policy_torso.convolutions)
+
+  @property
   def weights(self) -> list[Any]:
     """Trainable variables of all networks; empty before their first call."""
     torsos = dict.fromkeys((self.policy_torso, self.value_torso))
@@ -76,6 +81,16 @@ class FeedForward(deprecated.EarlierNames):
       features = value_torso.encode(inputs)
     return parameters, value(features)[:, 0]
 
+  def policy_and_values(
+    self, batch: types.Experience
+  ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
+    """Returns the results of `policy` and `values`.
+
+    Args:
+      batch: Tensors of shape [N, ...] and final observations, [S, ...].
+    """
+    return self.policy(batch), self.values(batch)
+
   def policy(self, batch: types.Experience) -> tf.Tensor:
     """Returns parameters of the policy for all rows, [N, P].
 
@@ -83,6 +98,16 @@ class FeedForward(deprecated.EarlierNames):
       batch: Tensors of shape [N, ...].
     """
     return minibatches.map_rows(self._policy, batch.observ, masked.valid_length(batch.valid))
+
+  def mean_kl(self, batch: types.Experience, before: tf.Tensor) -> tf.Tensor:
+    """Returns the mean KL divergence from an earlier policy, in nats.
+
+    Args:
+      batch: Tensors of shape [N, ...].
+      before: Parameters of the earlier policy, [N, P].
+    """
+    kl = self._networks.policy.distribution.kl(before, self.policy(batch))
+    return masked.mean(kl, masked.weight(batch.valid))
 
   def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values of all rows, [N], and of final observations, [S].

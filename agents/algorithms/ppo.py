@@ -110,8 +110,8 @@ class BatchPPO(actor_critic.ActorCritic):
     self._reward_scale.update("reward", batch.reward, batch.valid)
     # Weights and observation moments are unchanged since the rollout, so these
     # are the parameters of the policy that acted.
-    policy = self.model.policy(batch)
-    value, advantage = self._estimate_advantage(batch)
+    policy, values = self.model.policy_and_values(batch)
+    value, advantage = self._estimate_advantage(batch, *values)
     log_prob = self.distribution.log_prob(policy, batch.action)
     target = value + advantage
     samples = loss_lib.Samples(
@@ -186,8 +186,7 @@ class BatchPPO(actor_critic.ActorCritic):
     batch = batch._replace(valid=batch.valid & (num_steps >= 0))
     means = {name: x / num_steps for name, x in state.sums.items() if name not in _COUNTS}
     metrics = {**metrics, **state.sums, **means}
-    kl = self.distribution.kl(samples.policy, self.model.policy(batch))
-    metrics["kl"] = masked.mean(kl, masked.weight(batch.valid))
+    metrics["kl"] = self.model.mean_kl(batch, samples.policy)
     self._lr_schedule.adapt(metrics["kl"])
     if self.config.kl_penalty:
       metrics["kl_penalty"] = tf.identity(self._loss.penalty.weight)
@@ -198,10 +197,18 @@ class BatchPPO(actor_critic.ActorCritic):
     metrics.update(self.update_normalization(batch))
     return metrics, state.advantage
 
-  def _estimate_advantage(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns values and advantages of shape [N], in units of scaled reward."""
+  def _estimate_advantage(
+    self, batch: types.Experience, value: tf.Tensor, final_value: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns values and advantages of shape [N], in units of scaled reward.
+
+    Args:
+      batch: Tensors of shape [N, ...].
+      value: Values of all rows, [N].
+      final_value: Values of the final observations, [S].
+    """
     config = self.config
-    value, next_value = self.values(batch)
+    next_value = self.next_value(batch, value, final_value)
     # --8<-- [start:advantage]
     terminated = batch.terminated
     if not config.bootstrap_truncation:
@@ -226,7 +233,7 @@ class BatchPPO(actor_critic.ActorCritic):
     advantage, value, _ = state
     # --8<-- [start:minibatches]
     if config.recompute_advantages:
-      value, advantage = self._estimate_advantage(batch)
+      value, advantage = self._estimate_advantage(batch, *self.model.values(batch))
     count = step_counter * config.update_epochs + tf.cast(epoch, tf.int64)
     key = random.key(self._shuffle_seed, count)
     samples = samples._replace(advantage=advantage, value_target=value + advantage)

@@ -75,6 +75,16 @@ class RecurrentModel(deprecated.EarlierNames):
       self._networks.value(outputs[self._networks.value_torso])[:, 0],
     )
 
+  def policy_and_values(
+    self, batch: types.Experience
+  ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
+    """Returns the results of `policy` and `values`.
+
+    Args:
+      batch: Tensors of shape [N, ...] and final observations, [S, ...].
+    """
+    return self.policy(batch), self.values(batch)
+
   def policy(self, batch: types.Experience) -> tf.Tensor:
     """Returns parameters of the policy for all rows, [N, P].
 
@@ -85,6 +95,16 @@ class RecurrentModel(deprecated.EarlierNames):
     parameters = self._networks.policy(outputs)
     padding = batch.valid.shape[0] - parameters.shape[0]
     return tf.pad(parameters, [[0, padding], [0, 0]])
+
+  def mean_kl(self, batch: types.Experience, before: tf.Tensor) -> tf.Tensor:
+    """Returns the mean KL divergence from an earlier policy, in nats.
+
+    Args:
+      batch: Tensors of shape [N, ...].
+      before: Parameters of the earlier policy, [N, P].
+    """
+    kl = self._networks.policy.distribution.kl(before, self.policy(batch))
+    return masked.mean(kl, masked.weight(batch.valid))
 
   def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values of all rows, [N], and of final observations, [S].

@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
   )
   both(
     "--device",
-    "device of the updates (default: auto, which uses an available GPU for large updates)",
+    "device of the updates (default: auto, which is the CPU)",
     choices=("auto", "cpu", "gpu"),
   )
   both(

@@ -108,12 +108,27 @@ def _strided_slice(
   return call("getitem", x, *map(index, range(len(begin))))
 
 
-def _max_pool(call: _Call, operation: tf.Operation, x: Any) -> Any:
-  """Returns the maximum over shifted slices of [N, H, W, C] images.
+def _conv(call: _Call, operation: tf.Operation, x: Any, kernel: Any) -> Any:
+  """Multiplies each window of [N, H, W, C] images by the kernel."""
+  if operation.get_attr("data_format") != b"NHWC" or set(operation.get_attr("dilations")) != {1}:
+    raise _unsupported(operation, "Conv2D with channels first or with dilations")
+  *sides, _, filters = operation.inputs[1].shape
+  windows = call("concatenate", *_shifted(call, operation, x, sides, 0), -1)
+  return call("matmul", windows, call("reshape", kernel, [-1, filters]), False, False)
 
-  There is one slice per position in the pooling window.
-  """
-  kernel, strides = (operation.get_attr(name)[1:3] for name in ("ksize", "strides"))
+
+def _max_pool(call: _Call, operation: tf.Operation, x: Any) -> Any:
+  """Returns the maximum in each window of [N, H, W, C] images."""
+  sides = operation.get_attr("ksize")[1:3]
+  slices = _shifted(call, operation, x, sides, -np.inf)
+  return functools.reduce(functools.partial(call, "maximum"), slices)
+
+
+def _shifted(
+  call: _Call, operation: tf.Operation, x: Any, kernel: Sequence[int], padding_value: float
+) -> list[Any]:
+  """Returns slices of [N, H, W, C] images, one per position in a window."""
+  strides = operation.get_attr("strides")[1:3]
   spans = [
     (size - 1) * stride + 1 for size, stride in zip(operation.outputs[0].shape[1:3], strides)
   ]
@@ -123,19 +138,16 @@ def _max_pool(call: _Call, operation: tf.Operation, x: Any) -> Any:
   ]
   if any(padding):
     pad_widths = [[pad // 2, pad - pad // 2] for pad in (0, *padding, 0)]
-    x = call("pad", x, pad_widths, -np.inf)
-  return functools.reduce(
-    functools.partial(call, "maximum"),
-    [
-      call(
-        "getitem",
-        x,
-        [None],
-        *([offset, offset + span, stride] for offset, span, stride in zip(offsets, spans, strides)),
-      )
-      for offsets in itertools.product(*map(range, kernel))
-    ],
-  )
+    x = call("pad", x, pad_widths, padding_value)
+  return [
+    call(
+      "getitem",
+      x,
+      [None],
+      *([offset, offset + span, stride] for offset, span, stride in zip(offsets, spans, strides)),
+    )
+    for offsets in itertools.product(*map(range, kernel))
+  ]
 
 
 def _one_hot(call: _Call, operation: tf.Operation, x: Any, depth: Any, on: Any, off: Any) -> Any:
@@ -164,6 +176,7 @@ _RULES: dict[str, str | Callable[..., Any]] = {
   "Bitcast": _bitcast,
   "Const": lambda call, op: tf.make_ndarray(op.get_attr("value")),
   "Cast": lambda call, op, x: call("astype", x, op.get_attr("DstT").name),
+  "Conv2D": _conv,
   "DivNoNan": _divide_no_nan,
   "Elu": lambda call, _, x: call(
     "where", call("greater", x, 0), x, call("expm1", call("minimum", x, 0))

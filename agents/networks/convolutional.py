@@ -12,45 +12,6 @@ from agents.networks import feed_forward
 _MIN_SIDE = 36  # Pixels; in smaller images, the third kernel does not fit.
 
 
-class _Conv(keras.layers.Conv2D):
-  """Computes a convolution without padding as one matrix product.
-
-  On a CPU, XLA's own convolutions and their gradients take about four times as
-  long. The side of the square kernel must be a multiple of the stride.
-  """
-
-  def call(self, images: tf.Tensor) -> tf.Tensor:
-    """Maps images of shape [N, H, W, C] to [N, H', W', filters]."""
-    stride, channels = self.strides[0], images.shape[-1]
-    size = self.kernel_size[0]
-    span = size // stride
-    rows, columns = ((pixels - size) // stride + 1 for pixels in images.shape[1:3])
-    # A kernel covers span x span blocks of stride x stride pixels.
-    height, width = rows + span - 1, columns + span - 1
-    blocks = tf.reshape(
-      images[:, : height * stride, : width * stride], [-1, height, stride, width, stride, channels]
-    )
-    blocks = tf.reshape(
-      tf.transpose(blocks, [0, 1, 3, 2, 4, 5]), [-1, height, width, stride * stride * channels]
-    )
-    windows = tf.concat(
-      [
-        blocks[:, row : row + rows, column : column + columns]
-        for row in range(span)
-        for column in range(span)
-      ],
-      -1,
-    )
-    kernel = tf.transpose(
-      tf.reshape(self.kernel, [span, stride, span, stride, channels, -1]), [0, 2, 1, 3, 4, 5]
-    )
-    result = tf.matmul(
-      tf.reshape(windows, [-1, windows.shape[-1]]),
-      tf.reshape(kernel, [windows.shape[-1], self.filters]),
-    )
-    return tf.reshape(result + self.bias, [-1, rows, columns, self.filters])
-
-
 class Nature(keras.Model):
   """Three convolutions and a dense layer (Mnih et al. 2015).
 
@@ -65,7 +26,7 @@ class Nature(keras.Model):
   def __init__(self, config: config_lib.Network, seed: int, name: str) -> None:
     super().__init__(name=name)
     self._stack = [
-      _layer(_Conv, f"conv_{index}", config, seed + index, *sizes)
+      _layer(keras.layers.Conv2D, f"conv_{index}", config, seed + index, *sizes)
       for index, sizes in enumerate([(32, 8, 4), (64, 4, 2), (64, 3, 1)])
     ]
     self._dense = _layer(keras.layers.Dense, "dense", config, seed + 3, self.units, "relu")
@@ -102,7 +63,16 @@ class Impala(keras.Model):
     super().__init__(name=name)
     self._stages = [
       [
-        _layer(_Conv, f"conv_{stage}_{index}", config, seed + 5 * stage + index, filters, 3)
+        _layer(
+          keras.layers.Conv2D,
+          f"conv_{stage}_{index}",
+          config,
+          seed + 5 * stage + index,
+          filters,
+          3,
+          1,
+          "same",
+        )
         for index in range(5)
       ]
       for stage, filters in enumerate([16, 32, 32])
@@ -113,10 +83,10 @@ class Impala(keras.Model):
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C], in [0, 1], to [N, units]."""
     for first, *pairs in self._stages:
-      images = self._pool(first(_padded(images)))
+      images = self._pool(first(images))
       for conv_a, conv_b in (pairs[:2], pairs[2:]):
-        inner = conv_a(_padded(tf.nn.relu(images)))
-        images += conv_b(_padded(tf.nn.relu(inner)))
+        inner = conv_a(tf.nn.relu(images))
+        images += conv_b(tf.nn.relu(inner))
     return self._dense(_flat(tf.nn.relu(images)))
 
 
@@ -137,10 +107,6 @@ def _layer(
 ) -> keras.layers.Layer:
   initializer = feed_forward.hidden_initializer(config.initializer, seed)
   return kind(*args, name=name, kernel_initializer=initializer)
-
-
-def _padded(images: tf.Tensor) -> tf.Tensor:
-  return tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]])
 
 
 def _flat(images: tf.Tensor) -> tf.Tensor:

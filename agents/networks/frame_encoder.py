@@ -33,9 +33,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     Args:
       observ: Observations of shape [N, ...].
     """
-    return [
-      _image(leaf, part) for leaf, part in zip(self._leaves, self._unpack(observ)) if leaf.is_image
-    ]
+    return [_scale(leaf, image) for leaf, image in self._images(observ)]
 
   def inputs(self, observ: tf.Tensor | types.FrameIndices) -> tuple[tf.Tensor, ...]:
     """Returns vectors and images.
@@ -56,9 +54,16 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     rows = tf.shape(observ)[0] if observ.shape[0] is None else observ.shape[0]
     vector = tf.reshape(self(frames), [rows, self.stack * self.size])
     return vector, *(
-      tf.concat(tf.unstack(tf.reshape(image, [-1, self.stack, *image.shape[1:]]), axis=1), -1)
-      for image in self.images(frames)
+      _scale(leaf, _concat_channels(image, self.stack)) for leaf, image in self._images(frames)
     )
+
+  def _images(self, observ: tf.Tensor) -> list[tuple[spaces.Leaf, tf.Tensor]]:
+    """Returns the leaves with images, and their bytes of shape [N, H, W, C]."""
+    return [
+      (leaf, _channels_last(leaf, part))
+      for leaf, part in zip(self._leaves, self._unpack(observ))
+      if leaf.is_image
+    ]
 
   def clipped(self, observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:
     """See `ObservationEncoder.clipped`; uses only the latest frames."""
@@ -95,12 +100,25 @@ def _latest(observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:
   return observ
 
 
-def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
-  """Converts the values of an image space to [N, H, W, C] in [0, 1]."""
+def _channels_last(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
+  """Converts the values of an image space to shape [N, H, W, C]."""
   if len(leaf.shape) == 2:
-    part = part[..., None]
-  elif leaf.shape[0] < min(leaf.shape[1:]):
-    part = tf.transpose(part, [0, 2, 3, 1])
+    return part[..., None]
+  if leaf.shape[0] < min(leaf.shape[1:]):
+    return tf.transpose(part, [0, 2, 3, 1])
+  return part
+
+
+def _concat_channels(images: tf.Tensor, stack: int) -> tf.Tensor:
+  """Converts images [N * stack, H, W, C] to [N, H, W, stack * C]."""
+  height, width, channels = images.shape[1:]
+  stacks = tf.reshape(images, [-1, stack, height, width, channels])
+  # Bytes move faster than the floats that `_scale` returns.
+  return tf.reshape(tf.transpose(stacks, [0, 2, 3, 1, 4]), [-1, height, width, stack * channels])
+
+
+def _scale(leaf: spaces.Leaf, image: tf.Tensor) -> tf.Tensor:
+  """Converts the values of an image space to [0, 1]."""
   assert isinstance(leaf.space, gymnasium.spaces.Box)
   low, high = float(leaf.space.low.min()), float(leaf.space.high.max())
-  return (tf.cast(part, tf.float32) - low) / max(high - low, 1)
+  return (tf.cast(image, tf.float32) - low) / max(high - low, 1)

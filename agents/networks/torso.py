@@ -12,10 +12,13 @@ class Torso:
 
   Args:
     convolutions: One network for each image; maps [N, H, W, C] to [N, U].
+
+  Attributes:
+    convolutions: See Args.
   """
 
   def __init__(self, convolutions: Sequence[keras.Model] = ()) -> None:
-    self._convolutions = convolutions
+    self.convolutions = convolutions
     self._layers = list(convolutions)
 
   @property
@@ -34,7 +37,7 @@ class Torso:
     if not images:
       return vector
     features = [
-      convolution(image) for convolution, image in zip(self._convolutions, images, strict=True)
+      convolution(image) for convolution, image in zip(self.convolutions, images, strict=True)
     ]
     return tf.concat([vector, *features], -1)
 

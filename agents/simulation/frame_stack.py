@@ -53,13 +53,12 @@ def stack_frames(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   begun = tf.ones_like(recent.begun)
   if not recent.observ.shape[1]:
     return observ[:, None], Recent(recent.observ, begun)
-  trailing = [1] * (observ.shape.rank - 1)
-  before = _where(
-    tf.reshape(recent.begun, [-1, 1, *trailing]),
-    recent.observ,
-    tf.repeat(observ[:, None], recent.observ.shape[1], 1),
-  )
-  stacked = tf.concat([before, observ[:, None]], 1)
+  observations = tf.concat([recent.observ, observ[:, None]], 1)
+  stack = observations.shape[1]
+  # At the start of an episode, the first observation fills the stack.
+  position = tf.where(recent.begun[:, None], tf.range(stack), stack - 1)
+  rows = tf.range(tf.shape(observ)[0])[:, None] * stack + position
+  stacked = tf.gather(tf.reshape(observations, [-1, *observ.shape[1:]]), rows)
   return stacked, Recent(stacked[:, 1:], begun)
 
 
@@ -147,10 +146,3 @@ def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
   times = tf.range(time)[:, None] + tf.range(stack)  # [T, stack]
   times = tf.maximum(times[:, None], begin[..., None])
   return times * num_envs + tf.range(num_envs)[:, None]
-
-
-def _where(condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-  """Replaces `tf.where`, which does not support bytes in TensorFlow Lite."""
-  if x.dtype != tf.uint8:
-    return tf.where(condition, x, y)
-  return tf.cast(tf.where(condition, tf.cast(x, tf.int32), tf.cast(y, tf.int32)), tf.uint8)

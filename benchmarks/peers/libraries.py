@@ -17,8 +17,9 @@ import numpy as np
 from agents import config as config_lib
 from agents.environments.adapters import vector_env
 from agents.environments.making import make
+from agents.environments.workers import pool
 from benchmarks.common import measuring_process, training
-from benchmarks.peers import action_replay, sb3
+from benchmarks.peers import action_replay, physics, sb3
 
 Measurement = Callable[[], float]  # Returns steps per second.
 
@@ -46,22 +47,20 @@ def train_sb3(config: config_lib.Config, actions: np.ndarray) -> Measurement:
   """Prepares to measure how fast Stable-Baselines3 trains a config.
 
   All environments run in one process. Every measurement trains the same
-  untrained policy for at least the number of recorded steps.
+  untrained policy for at least a fifth of the number of recorded steps.
 
   Args:
     config: Configuration of the run.
     actions: Array of shape [T, B, ...]; only its shape matters.
   """
   stable_baselines3 = sb3.library()
-  from stable_baselines3.common import vec_env
-
-  env = vec_env.DummyVecEnv([make.MakeEnv(config.env)] * config.num_envs)
+  env = sb3.vector_env(config, config.num_envs)
   model = stable_baselines3.PPO(
-    "MlpPolicy", env, device="cpu", **sb3.settings(config, env.action_space)
+    sb3.policy(env.observation_space), env, device="cpu", **sb3.settings(config, env.action_space)
   )
   untrained = copy.deepcopy(model.get_parameters())
   update = config.num_envs * config.algorithm.segment_length
-  steps = update * -(-len(actions) * config.num_envs // update)
+  steps = update * -(-len(actions) * config.num_envs // (5 * update))
 
   def measure() -> float:
     model.set_parameters(untrained)
@@ -93,8 +92,8 @@ def main(row: str, path: str, config_name: str, *settings: str):
   """Serves a measurement for `benchmarks.throughput`.
 
   Args:
-    row: Name of a measurement in PEERS, or START-STOP for a plain loop over the
-      environments from index START to STOP - 1.
+    row: Name of a measurement in PEERS, "physics", or START-STOP for a plain
+      loop over the environments from index START to STOP - 1.
     path: File with the recorded actions, written by `numpy.save`.
     config_name: Name of a config.
     settings: Changes of the config, each as KEY=VALUE.
@@ -106,6 +105,8 @@ def main(row: str, path: str, config_name: str, *settings: str):
   }
   if row in rows:
     measurement = rows[row](config, actions)
+  elif row == "physics":
+    measurement = physics.prepare(config, pool.num_cores(), actions.shape[0] * actions.shape[1])
   else:
     measurement = action_replay.PlainLoop(config, actions, *map(int, row.split("-"))).replay
   measuring_process.serve(measurement)

@@ -21,6 +21,7 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
+from agents import spaces
 from agents.environments.making import make
 from benchmarks.common import command_line, training
 
@@ -45,6 +46,44 @@ def library() -> types.ModuleType:
   import stable_baselines3
 
   return stable_baselines3
+
+
+def vector_env(config: config_lib.Config, num_envs: int, monitor_dir: str | None = None) -> Any:
+  """Builds the environments of a config in this process.
+
+  Images get a channel axis, and frames are stacked, as in the config.
+
+  Args:
+    config: Configuration of the run.
+    num_envs: Number of environments.
+    monitor_dir: Folder for the returns of all episodes; None records nothing.
+  """
+  library()
+  from stable_baselines3.common import env_util, vec_env
+
+  def make_env() -> gymnasium.Env:
+    env = make.MakeEnv(config.env)()
+    shape = env.observation_space.shape
+    if is_image(env.observation_space) and len(shape) == 2:
+      env = gymnasium.wrappers.ReshapeObservation(env, (*shape, 1))
+    return env
+
+  env = env_util.make_vec_env(
+    make_env, num_envs, config.seed, monitor_dir=monitor_dir, vec_env_cls=vec_env.DummyVecEnv
+  )
+  if config.network.frame_stack > 1:
+    env = vec_env.VecFrameStack(env, config.network.frame_stack)
+  return env
+
+
+def policy(space: gymnasium.Space) -> str:
+  """Returns the name of the policy class for observations of a space."""
+  return "CnnPolicy" if is_image(space) else "MlpPolicy"
+
+
+def is_image(space: gymnasium.Space) -> bool:
+  """Returns whether observations consist of one image."""
+  return [leaf.is_image for leaf in spaces.leaves(space)] == [True]
 
 
 def settings(config: config_lib.Config, action_space: gymnasium.Space) -> dict[str, Any]:
@@ -84,6 +123,7 @@ def settings(config: config_lib.Config, action_space: gymnasium.Space) -> dict[s
     "max_grad_norm": algorithm.max_grad_norm or math.inf,
     "policy_kwargs": {
       "net_arch": {"pi": list(network.policy_layers), "vf": list(network.value_layers)},
+      "share_features_extractor": network.share_core,
       "ortho_init": network.initializer == "orthogonal",
       "log_std_init": math.log(std),
       "optimizer_kwargs": {"eps": algorithm.adam_epsilon},
@@ -116,17 +156,11 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
   """
   stable_baselines3 = library()
   import torch
-  from stable_baselines3.common import env_util, monitor, vec_env
+  from stable_baselines3.common import monitor, vec_env
 
   start = time.perf_counter()
   with tempfile.TemporaryDirectory() as folder:
-    env = env_util.make_vec_env(
-      make.MakeEnv(config.env),
-      config.num_envs if matched else 1,
-      config.seed,
-      monitor_dir=folder,
-      vec_env_cls=vec_env.DummyVecEnv,
-    )
+    env = vector_env(config, config.num_envs if matched else 1, folder)
     arguments = {}
     if matched:
       arguments = settings(config, env.action_space)
@@ -134,9 +168,9 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
         torch.nn, ACTIVATIONS[config.network.activation]
       )
       env = vec_env.VecNormalize(env, **normalization(config))
-    stable_baselines3.PPO("MlpPolicy", env, device="cpu", seed=config.seed, **arguments).learn(
-      config.steps
-    )
+    stable_baselines3.PPO(
+      policy(env.observation_space), env, device="cpu", seed=config.seed, **arguments
+    ).learn(config.steps)
     seconds = time.perf_counter() - start
     env.close()
     episodes = monitor.load_results(folder)

@@ -30,6 +30,17 @@ def test_own_vector_env_is_compared_with_gymnasium():
   assert "vector_env ÷ gymnasium_async" in table and "3.5" in table
 
 
+def test_rows_that_a_task_does_not_have_are_empty():
+  rounds = [{"physics": 200.0, "raw": 100.0, "stepping": 50.0, "training": 20.0}]
+  table = throughput.markdown(
+    {"cores": 2, "load": 0.0, "configs": {"ant": rounds, "pong": [{"raw": 9.0, "training": 3.0}]}}
+  )
+  cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+  assert ["physics", "200 (2.00)", ""] in cells
+  assert ["training", "20 (0.20)", "3 (0.33)"] in cells
+  assert ["training ÷ physics", "0.10", ""] in cells
+
+
 def test_table_has_medians_and_ratios_to_raw():
   table = throughput.markdown(
     {"cores": 2, "load": 0.25, "configs": {"ant": ROUNDS, "hopper": ROUNDS[:1]}}
@@ -40,7 +51,7 @@ def test_table_has_medians_and_ratios_to_raw():
     ["raw", "100 (1.00)", "100 (1.00)"],
     ["new", "60 (0.50)", "40 (0.40)"],
     ["sb3_training", "10 (0.10)", "10 (0.10)"],
-    ["new ÷ sb3_training", "4.0", "4.0"],
+    ["new ÷ sb3_training", "4.00", "4.00"],
     [""],
     ["2 cores, load 0.2 at the start, 3 rounds."],
   ]
@@ -67,17 +78,20 @@ def test_invalid_arguments_are_refused(arguments, message, capsys):
 
 
 @pytest.mark.slow
-def test_every_measurement_repeats_the_recorded_actions():
+def test_every_measurement_repeats_the_recorded_actions(monkeypatch):
+  monkeypatch.setattr(throughput, "_SECONDS", 0.2)
   config = config_lib.Config().override(
     {"env.id": "CartPole-v1", "num_envs": 4, "num_workers": 1, "algorithm.segment_length": 64}
   )
   with training.open_workers(config) as workers, training.open_trainer(config, workers) as trainer:
     own = throughput.OwnTraining(trainer, steps=1000)
-    assert own.action.shape == (512, 4)
+    assert own.action.shape[0] % 64 == 0
     recorded = own.action
     own.measure()
     trainer.algorithm.assign(own._trained)
-    np.testing.assert_array_equal(own._record(), recorded)
+    repeated = own._record()
+    length = min(len(recorded), len(repeated))
+    np.testing.assert_array_equal(repeated[:length], recorded[:length])
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def test_required_packages_are_imported_and_imported_packages_are_required():
   distributions = importlib.metadata.packages_distributions()
   # Packages of extras that are not installed have no distribution here.
   imported = [
-    {name.lower() for name in distributions[module]}
+    {name.lower().replace("_", "-") for name in distributions[module]}
     for module in _imported()
     if module in distributions
   ]

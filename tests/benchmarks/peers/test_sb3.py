@@ -94,3 +94,22 @@ def test_points_are_means_over_intervals():
     {"seconds": 5, "return": 4.0},
   ]
   assert sb3.points(episodes[:0], 100) == []
+
+
+def test_images_have_a_channel_per_stacked_frame():
+  pytest.importorskip("stable_baselines3")
+  code = """
+import sys
+from agents import configs
+from benchmarks.peers import sb3
+config = configs.load("pixel_cartpole")[1]
+env = sb3.vector_env(config, 2)
+model = sb3.library().PPO(
+  sb3.policy(env.observation_space), env, device="cpu", **sb3.settings(config, env.action_space)
+)
+print(env.observation_space.shape, sb3.policy(env.observation_space))
+print(model.policy.share_features_extractor, model.predict(env.reset())[0].shape)
+"""
+  # PyTorch must be imported before TensorFlow.
+  output = machine.python("-c", code).splitlines()
+  assert output[-2:] == ["(84, 84, 4) CnnPolicy", "True (2,)"]
