@@ -1,5 +1,7 @@
 """Plays episodes with policies that are rebuilt from a run folder."""
 
+import contextlib
+import functools
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -54,8 +56,13 @@ def play(
   """
   config = folder.config
   num_envs = min(num_envs, num_episodes)
+  with contextlib.closing(make.MakeEnv(config.env)()) as env:
+    algorithm = build.algorithm(config, env.observation_space, env.action_space)
   # Loads all checkpoints first: a run in progress deletes old checkpoints.
-  loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0]) for path in checkpoints]
+  check = functools.partial(trainer.check_sizes, algorithm)
+  loaded = [
+    (checkpoint.step_of(path), checkpoint.load_variables(path, check)) for path in checkpoints
+  ]
   seed = random.stream(config.seed, "eval")
   order = {
     episode_data.episode_seed(seed, index, episode): (episode, index)
@@ -66,7 +73,6 @@ def play(
     pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
     batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed) as env,
   ):
-    algorithm = build.algorithm(config, env.observation_space, env.action_space)
     player = evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
     rollouts = []
     for step, arrays in loaded:

@@ -158,7 +158,8 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool) -> Exp
   env.close()
   algorithm = build.algorithm(config, observation_space, action_space)
   step = checkpoint.step_of(path)
-  rollout_policy.load(algorithm, step, checkpoint.load(path)[0])
+  check = functools.partial(trainer.check_sizes, algorithm)
+  rollout_policy.load(algorithm, step, checkpoint.load_variables(path, check))
   states = {
     name: signature.SignatureField(
       "state",

@@ -3,8 +3,9 @@
 import contextlib
 import dataclasses
 import functools
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import config_parsing, errors, spaces
+from agents.environments.making import make
 from agents.training import divergence, epoch_result, remaining_time
 from agents.training import schedule as schedule_lib
 from agents.training import trainer as trainer_lib
@@ -32,6 +34,7 @@ from agents.training.run_folder import checkpoint, provenance, run_folder
 SaveOnTimeout = Callable[[Callable[[], None]], contextlib.AbstractContextManager]
 
 _MAX_FALLBACKS = 3  # Maximum number of fallbacks to the same checkpoint.
+_SMALL_STATE = 2**26  # Bytes of a checkpoint besides its variables.
 _FORECAST_EPOCH = 3  # The first forecast follows this epoch.
 
 
@@ -330,7 +333,8 @@ class Loop:
 
   def _load(self) -> None:
     """Loads the newest checkpoint that is not damaged."""
-    arrays, data = checkpoint.load(checkpoint.newest_readable(self._folder.checkpoints))
+    path = checkpoint.newest_readable(self._folder.checkpoints)
+    arrays, data = checkpoint.load(path, self._check_sizes)
     try:
       metadata = config_parsing.convert(checkpoint.Metadata, data, "metadata")
       self._trainer.load(arrays)
@@ -367,6 +371,35 @@ class Loop:
     if changed:
       progress.note(f"Settings that differ from those of the checkpoint: {', '.join(changed)}.")
     self._metrics = metrics_writer.MetricsWriter(self._folder.path, metadata.files)
+
+  def _check_sizes(self, sizes: Mapping[str, int]) -> None:
+    """Raises ConfigError if arrays of a checkpoint are larger than expected.
+
+    Args:
+      sizes: Number of bytes of each array by name.
+    """
+    algorithm, config = self._trainer.algorithm, self._config
+    trainer_lib.check_sizes(algorithm, sizes)
+    received = sum(size for name, size in sizes.items() if not name.startswith("variable/"))
+    if received <= _SMALL_STATE:
+      return
+    try:
+      length = make.max_length(config.env)
+    except config_lib.ConfigError:
+      return  # Without a time limit, episodes can have any number of actions.
+    env = self._trainer.train_env.batch_env
+    action = env.action_layout.num_bytes // len(env)
+    state = tf.nest.flatten(algorithm.initial_state(config.num_envs))
+    expected = (
+      (config.num_envs * length + recent_episodes.MAX_STEPS) * action
+      + config.num_envs * env.step_layout.num_bytes // len(env)
+      + sum(math.prod(tensor.shape) * tensor.dtype.size for tensor in state)
+    )
+    if received > 2 * expected + _SMALL_STATE:
+      raise config_lib.ConfigError(
+        f"The episodes in the checkpoint have {received:,} bytes, but those of config.yaml have at "
+        f"most {expected:,}."
+      )
 
   def _fall_back(self, error: errors.TrainingDiverged) -> None:
     """Loads the newest checkpoint, and changes the random numbers.

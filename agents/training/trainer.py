@@ -1,11 +1,13 @@
 """Trainer: epochs in one graph, evaluation, and the state for checkpoints."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 
+from agents import config as config_lib
 from agents import errors, spaces, types
 from agents.environments.data import episode_data
 from agents.simulation import evaluator as evaluator_lib
@@ -15,6 +17,7 @@ from agents.training import epoch_result
 _MAX_STEPS = 2**40  # More batched steps than any run takes.
 # Prefixes of array names in a checkpoint.
 _PREFIXES = ("clock", "episodes/", "variable/", "recorded/", "state/")
+_SLACK_BYTES = 2**20
 _NO_VALID_STEP = "All steps of all environments in this epoch have failed."
 
 
@@ -328,6 +331,30 @@ class Trainer:
         tf.identity(tf.convert_to_tensor(variable))
         for variable in self.algorithm.variables().values()
       ]
+
+
+def check_sizes(algorithm: Algorithm, sizes: Mapping[str, int]) -> None:
+  """Checks the sizes of variables in a checkpoint before they are read.
+
+  `load_variables` explains smaller differences.
+
+  Args:
+    algorithm: Algorithm with the same configuration as the saved algorithm.
+    sizes: Number of bytes of each array by name.
+
+  Raises:
+    ConfigError: If the variables have more than twice the bytes of the model.
+  """
+  expected = sum(
+    math.prod(variable.shape) * tf.as_dtype(variable.dtype).size
+    for variable in algorithm.variables().values()
+  )
+  received = sum(size for name, size in sizes.items() if name.startswith("variable/"))
+  if received > 2 * expected + _SLACK_BYTES:
+    raise config_lib.ConfigError(
+      f"The variables of the checkpoint have {received:,} bytes, but those of the model of "
+      f"config.yaml have {expected:,}."
+    )
 
 
 def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]) -> None:

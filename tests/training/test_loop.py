@@ -5,12 +5,14 @@ import pathlib
 import re
 import shutil
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from agents import build, errors
+from agents import build, errors, trained_policy
 from agents import config as config_lib
+from agents.commands import rollout_policy
 from agents.environments.blocks import base
 from agents.environments.data import episode_data
 from agents.training import loop as loop_lib
@@ -72,6 +74,42 @@ def finished(tmp_path_factory):
   loop.start()
   loop.run()
   return loop, folder
+
+
+@pytest.mark.parametrize(
+  "name, text",
+  [
+    ("variable/policy/output/kernel", "The variables of the checkpoint have 100,0"),
+    ("recorded/action", "The episodes in the checkpoint have 100,0"),
+  ],
+)
+def test_arrays_that_do_not_fit_the_model_are_refused_before_they_are_read(
+  name, text, finished, tmp_path
+):
+  path = _copied_folder(finished[1], tmp_path).path
+  config = CONFIG.override({"env.max_length": 1000})
+  (path / "config.yaml").write_text(config_lib.dump(config))
+  folder = run_folder.RunFolder(path)
+  arrays, metadata = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  checkpoint.save(
+    folder.checkpoints, 1000, {**arrays, name: np.zeros(100_000_000, np.uint8)}, metadata
+  )
+  loop = _loop(folder)
+  tracemalloc.start()
+  try:
+    with pytest.raises(config_lib.ConfigError, match=text):
+      loop.resume()
+    if name.startswith("variable/"):
+      with pytest.raises(config_lib.ConfigError, match=text):
+        trained_policy.load(folder.path)
+      with pytest.raises(config_lib.ConfigError, match=text):
+        rollout_policy.play(folder, [checkpoint.newest(folder.checkpoints)], 1, 1, False)
+    else:
+      assert trained_policy.load(folder.path).step == 1000
+    _, peak = tracemalloc.get_traced_memory()
+  finally:
+    tracemalloc.stop()
+  assert peak < 20_000_000
 
 
 def test_last_epoch_may_exceed_the_budget(finished):

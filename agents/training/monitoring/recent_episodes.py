@@ -16,7 +16,7 @@ from agents.videos import video
 
 _MAX_EPISODES = 32
 # Limit of the summed lengths of all episodes. The last episode is always kept.
-_MAX_STEPS = 20_000
+MAX_STEPS = 20_000
 _COLUMNS = [
   ("number", np.int64),
   ("step", np.int64),
@@ -54,7 +54,7 @@ class RecentEpisodes:
       self._num_ended += 1
     num_steps = sum(recorded.episode.length for recorded in self._recorded)
     while len(self._recorded) > 1 and (
-      len(self._recorded) > _MAX_EPISODES or num_steps > _MAX_STEPS
+      len(self._recorded) > _MAX_EPISODES or num_steps > MAX_STEPS
     ):
       num_steps -= self._recorded.popleft().episode.length
 

@@ -10,6 +10,7 @@ import errno
 import json
 import pathlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -113,11 +114,14 @@ def save_best(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray]) ->
       other.unlink(missing_ok=True)
 
 
-def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def load(
+  path: pathlib.Path, check: array_file.CheckSizes = lambda sizes: None
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
   """Loads a checkpoint without executing any code from the file.
 
   Args:
     path: Checkpoint file.
+    check: Raises ConfigError before arrays are read if they are too large.
 
   Returns:
     Arrays by name, and the metadata.
@@ -127,9 +131,46 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
       each array reveals damage.
     ReadError: If the file cannot be read for another reason.
   """
-  try:
-    arrays = array_file.read(path)
+  with _converted_errors(path):
+    arrays = array_file.read(path, check)
     return arrays, json.loads(str(arrays.pop(_METADATA)))
+
+
+def load_variables(path: pathlib.Path, check: array_file.CheckSizes) -> dict[str, np.ndarray]:
+  """Loads only the variables of the algorithm, by the names of `load`.
+
+  Args:
+    path: Checkpoint file.
+    check: See `load`.
+
+  Raises:
+    RunError: See `load`.
+  """
+  with _converted_errors(path):
+    return array_file.read(path, check, lambda name: name.startswith("variable/"))
+
+
+def load_metadata(path: pathlib.Path) -> dict[str, Any]:
+  """Loads only the metadata.
+
+  Args:
+    path: Checkpoint file.
+
+  Raises:
+    RunError: See `load`.
+  """
+  with _converted_errors(path):
+    arrays = array_file.read(path, select=lambda name: name == _METADATA)
+    return json.loads(str(arrays[_METADATA]))
+
+
+@contextlib.contextmanager
+def _converted_errors(path: pathlib.Path) -> Iterator[None]:
+  """Context that raises the errors of `load`."""
+  try:
+    yield
+  except config_lib.ConfigError:
+    raise
   except FileNotFoundError:
     raise CheckpointError(
       f"{path} is gone. A run deletes some of its checkpoints while it trains; try again."
@@ -163,7 +204,9 @@ def newest_readable(folder: pathlib.Path) -> pathlib.Path:
   newest(folder)  # Raises if the folder contains no checkpoint.
   for path in reversed(paths(folder)):
     try:
-      load(path)
+      with _converted_errors(path):
+        array_file.verify(path)
+      load_metadata(path)
       return path
     except CheckpointError as error:
       print(f"Note: {error} Trying the previous one.", file=sys.stderr)

@@ -119,7 +119,7 @@ class RunFolder:
   def complete(self) -> bool:
     """Whether the run is finished, or has no readable checkpoint to resume."""
     try:
-      _, metadata = checkpoint.load(checkpoint.newest_readable(self.checkpoints))
+      metadata = checkpoint.load_metadata(checkpoint.newest_readable(self.checkpoints))
     except checkpoint.CheckpointError:
       return True
     return checkpoint.complete(metadata["step"], metadata["done"], self.config.steps)

@@ -164,13 +164,15 @@ def test_unreadable_checkpoint_is_not_skipped_like_a_damaged_one(call, error, me
   assert _load_newest(tmp_path)[1]["step"] == 2
 
 
-# Loads a checkpoint with 32 MB of additional memory.
+# Verifies and loads a checkpoint with 32 MB of additional memory.
 _LOAD = """
 import pathlib, resource, sys
 from agents.training.run_folder import checkpoint
 size = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + 2**25, resource.RLIM_INFINITY))
-checkpoint.newest_readable(pathlib.Path(sys.argv[1]))
+path = checkpoint.newest_readable(pathlib.Path(sys.argv[1]))
+print("verified")
+checkpoint.load(path)
 """
 
 
@@ -181,6 +183,7 @@ def test_checkpoint_that_exceeds_the_memory_is_not_skipped(tmp_path):
   done = subprocess.run(
     [sys.executable, "-c", _LOAD, str(tmp_path)], cwd=command.ROOT, capture_output=True, text=True
   )
+  assert done.stdout == "verified\n"
   assert f"ReadError: {checkpoint.newest(tmp_path)} can't be read: not enough memory" in done.stderr
   assert _load_newest(tmp_path)[1]["step"] == 2
 
