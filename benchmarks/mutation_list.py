@@ -106,9 +106,9 @@ MUTATIONS = (
   ),
   Mutation(
     "Direction of KL: metric, schedule and adaptive penalty",
-    "agents/algorithms/ppo.py",
-    "self.distribution.kl(samples.policy, self.model.policy(batch))",
-    "self.distribution.kl(self.model.policy(batch), samples.policy)",
+    "agents/algorithms/feed_forward_model.py",
+    "distribution.kl(before, self.policy(batch))",
+    "distribution.kl(self.policy(batch), before)",
     _UPDATE,
   ),
   Mutation(
@@ -278,7 +278,7 @@ MUTATIONS = (
   Mutation(
     "Arrays need no more memory than their file has bytes",
     "agents/training/run_folder/array_file.py",
-    "if sum(member.file_size for member in archive.infolist()) > size:",
+    "if sum(member.file_size for member in members) > size:",
     "if False:",
     "tests/training/run_folder/test_array_file.py",
   ),
