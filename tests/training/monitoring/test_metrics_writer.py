@@ -11,7 +11,6 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from agents import config as config_lib
 from agents.training.monitoring import metrics_row, metrics_writer
 from agents.videos import video
-from tests.support import system_calls
 
 
 def steps(folder):
@@ -110,14 +109,19 @@ def test_new_file_begins_after_a_warning_if_all_rows_are_missing(tmp_path, capsy
   )
 
 
-@system_calls.needs_strace
-def test_sync_writes_the_rows_to_the_disk(tmp_path):
+def test_sync_writes_the_rows_to_the_disk(tmp_path, monkeypatch):
+  path, synchronized, fsync = tmp_path / "metrics.jsonl", [], os.fsync
+
+  def record(descriptor):
+    synchronized.append((os.fstat(descriptor).st_ino, path.read_text()))
+    fsync(descriptor)
+
+  monkeypatch.setattr(os, "fsync", record)
   writer = metrics_writer.MetricsWriter(tmp_path)
-  path = tmp_path / "metrics.jsonl"
-  with system_calls.recorded(path, "-e", "trace=write,fsync") as calls:
-    write(writer, 1)
-    writer.sync()
-  assert [line.split()[1].partition("(")[0] for line in calls] == ["write", "fsync"]
+  write(writer, 1)
+  writer.sync()
+  assert synchronized == [(path.stat().st_ino, path.read_text())]
+  assert path.read_text().endswith("\n")
   writer.close()
 
 
