@@ -40,15 +40,14 @@ def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]) -> Set
   """
   name, config = configs.load(name)
   layers = [("default", config_lib.Config()), (f"config {name}", config)]
-  own_task = config.env.id
+  has_task = bool(config.env.id)
   if preset:
     config = presets.apply(preset, config)
     layers.append((f"preset {preset}", config))
   # Conversion to text and back gives exactly the values of config.yaml.
   config = config_lib.load(config_lib.dump(config.override(changes)), "the config")
   layers.append(("command line", config))
-  task = config.env.id
-  task = "" if task == own_task else re.sub(r"[^\w.-]+", "_", task)
+  task = "" if has_task else re.sub(r"[^\w.-]+", "_", config.env.id)
   return Settings("-".join(filter(None, (name, task, preset))), config, _origins(layers, changes))
 
 

@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     default="report.html",
   )
   with parsing.parsed(parser, argv) as args:
-    out = pathlib.Path(args.out).expanduser().absolute()
+    out = pathlib.Path(args.out).expanduser()
     if out.suffix == ".csv":
       parser.error(f"--out {out}: name the HTML file; the CSV file is written to the same folder.")
     report(results.find(args.runs), out)

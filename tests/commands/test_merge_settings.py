@@ -79,10 +79,9 @@ def test_unknown_names_are_config_errors(args):
     merge_settings.of_new_run(*args)
 
 
-def test_name_of_a_run_with_another_task_than_its_config_contains_the_task():
+def test_name_of_a_run_without_a_task_in_its_config_contains_the_task():
   changes = {"env.id": "my_package.robot:Robot"}
   assert merge_settings.of_new_run("default", "paper", {**changes, "env.max_length": 9}).name == (
     "default-my_package.robot_Robot-paper"
   )
-  assert merge_settings.of_new_run("ant", None, changes).name == "ant-my_package.robot_Robot"
-  assert merge_settings.of_new_run("ant", None, {"num_envs": 4}).name == "ant"
+  assert merge_settings.of_new_run("ant", None, changes).name == "ant"

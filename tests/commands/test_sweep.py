@@ -105,7 +105,7 @@ def _trainers(cwd) -> list[int]:
     try:
       words = path.read_bytes().split(b"\0")
       # The guard of a trial is a fork of the launcher.
-      is_guard = b"agents.sweeps.trial_launcher" in words
+      is_guard = any(b"trial_launcher" in word for word in words)
       if b"train" in words and not is_guard and os.readlink(path.parent / "cwd") == str(cwd):
         pids.append(int(path.parent.name))
     except OSError:

@@ -355,6 +355,8 @@ def test_machine_alone_names_the_missing_machine_and_ends_on_a_signal(signum, tm
   args = *_LONG, "--logdir", tmp_path / "logdir", "--cluster", f"{first},{second}", "--task", 0
   state = {"XDG_STATE_HOME": str(tmp_path / "state")}
   process = command.start("train.py", *args, cwd=tmp_path, variables=state)
+  assert process.stdout.readline().startswith(f"Machine 0 ({first}) listens on 0.0.0.0:")
+  assert process.stdout.readline().startswith("Warning: programs that reach port")
   assert process.stdout.readline() == "Waiting for other machines, for at most 120 seconds.\n"
   assert process.stdout.readline() == f"machine 1 ({second}): Connection refused\n"
   process.send_signal(signum)
