@@ -37,7 +37,56 @@ class Networks(NamedTuple):
     ]
 
 
-class FeedForward(deprecated.EarlierNames):
+class Model(deprecated.EarlierNames):
+  """Applies policy and value networks to batches; the base of all models.
+
+  Args:
+    encoder: Maps observations to inputs of the networks.
+    networks: Policy and value networks, and their torsos if there are any.
+  """
+
+  def __init__(self, encoder: observation_encoder.ObservationEncoder, networks: Networks) -> None:
+    self._encoder = encoder
+    self._networks = networks
+
+  def policy(self, batch: types.Experience) -> tf.Tensor:
+    """Returns parameters of the policy for all rows, [N, P].
+
+    Args:
+      batch: Tensors of shape [N, ...].
+    """
+    raise NotImplementedError
+
+  def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns values of all rows, [N], and of final observations, [S].
+
+    Args:
+      batch: Tensors of shape [N, ...] and final observations, [S, ...].
+    """
+    raise NotImplementedError
+
+  def policy_and_values(
+    self, batch: types.Experience
+  ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
+    """Returns the results of `policy` and `values`.
+
+    Args:
+      batch: Tensors of shape [N, ...] and final observations, [S, ...].
+    """
+    return self.policy(batch), self.values(batch)
+
+  def mean_kl(self, batch: types.Experience, before: tf.Tensor) -> tf.Tensor:
+    """Returns the mean KL divergence from an earlier policy, in nats.
+
+    Args:
+      batch: Tensors of shape [N, ...].
+      before: Parameters of the earlier policy, [N, P].
+    """
+    kl = self._networks.policy.distribution.kl(before, self.policy(batch))
+    return masked.mean(kl, masked.weight(batch.valid))
+
+
+class FeedForward(Model):
   """Applies torsos, policy and value to encoded observations.
 
   Args:
@@ -51,8 +100,7 @@ class FeedForward(deprecated.EarlierNames):
   size = 0
 
   def __init__(self, encoder: observation_encoder.ObservationEncoder, networks: Networks) -> None:
-    self._encoder = encoder
-    self._networks = networks
+    super().__init__(encoder, networks)
     self._policy = functools.partial(self._apply, networks.policy_torso, networks.policy)
     self._value = functools.partial(self._apply, networks.value_torso, networks.value)
     self.policy_and_value(encoder.example)  # Builds the variables.
@@ -81,16 +129,6 @@ class FeedForward(deprecated.EarlierNames):
       features = value_torso.encode(inputs)
     return parameters, value(features)[:, 0]
 
-  def policy_and_values(
-    self, batch: types.Experience
-  ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
-    """Returns the results of `policy` and `values`.
-
-    Args:
-      batch: Tensors of shape [N, ...] and final observations, [S, ...].
-    """
-    return self.policy(batch), self.values(batch)
-
   def policy(self, batch: types.Experience) -> tf.Tensor:
     """Returns parameters of the policy for all rows, [N, P].
 
@@ -98,16 +136,6 @@ class FeedForward(deprecated.EarlierNames):
       batch: Tensors of shape [N, ...].
     """
     return minibatches.map_rows(self._policy, batch.observ, masked.valid_length(batch.valid))
-
-  def mean_kl(self, batch: types.Experience, before: tf.Tensor) -> tf.Tensor:
-    """Returns the mean KL divergence from an earlier policy, in nats.
-
-    Args:
-      batch: Tensors of shape [N, ...].
-      before: Parameters of the earlier policy, [N, P].
-    """
-    kl = self._networks.policy.distribution.kl(before, self.policy(batch))
-    return masked.mean(kl, masked.weight(batch.valid))
 
   def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values of all rows, [N], and of final observations, [S].

@@ -7,12 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from agents import types
-from agents.algorithms import deprecated, feed_forward_model, minibatches
+from agents.algorithms import feed_forward_model, minibatches
 from agents.networks import observation_encoder, torso
 from agents.ops import masked
 
 
-class RecurrentModel(deprecated.EarlierNames):
+class RecurrentModel(feed_forward_model.Model):
   """Processes the segment of each environment as one sequence.
 
   The initial recurrent state of a segment is the state with which the policy
@@ -30,8 +30,7 @@ class RecurrentModel(deprecated.EarlierNames):
   def __init__(
     self, encoder: observation_encoder.ObservationEncoder, networks: feed_forward_model.Networks
   ) -> None:
-    self._encoder = encoder
-    self._networks = networks
+    super().__init__(encoder, networks)
     self._slices = {}  # Slice of the recurrent state, by torso.
     self.size = 0
     for torso_ in dict.fromkeys((networks.policy_torso, networks.value_torso)):
@@ -75,16 +74,6 @@ class RecurrentModel(deprecated.EarlierNames):
       self._networks.value(outputs[self._networks.value_torso])[:, 0],
     )
 
-  def policy_and_values(
-    self, batch: types.Experience
-  ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
-    """Returns the results of `policy` and `values`.
-
-    Args:
-      batch: Tensors of shape [N, ...] and final observations, [S, ...].
-    """
-    return self.policy(batch), self.values(batch)
-
   def policy(self, batch: types.Experience) -> tf.Tensor:
     """Returns parameters of the policy for all rows, [N, P].
 
@@ -95,16 +84,6 @@ class RecurrentModel(deprecated.EarlierNames):
     parameters = self._networks.policy(outputs)
     padding = batch.valid.shape[0] - parameters.shape[0]
     return tf.pad(parameters, [[0, padding], [0, 0]])
-
-  def mean_kl(self, batch: types.Experience, before: tf.Tensor) -> tf.Tensor:
-    """Returns the mean KL divergence from an earlier policy, in nats.
-
-    Args:
-      batch: Tensors of shape [N, ...].
-      before: Parameters of the earlier policy, [N, P].
-    """
-    kl = self._networks.policy.distribution.kl(before, self.policy(batch))
-    return masked.mean(kl, masked.weight(batch.valid))
 
   def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values of all rows, [N], and of final observations, [S].

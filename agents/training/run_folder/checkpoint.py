@@ -169,8 +169,10 @@ def _converted_errors(path: pathlib.Path) -> Iterator[None]:
   """Context that raises the errors of `load`."""
   try:
     yield
-  except config_lib.ConfigError:
-    raise
+  except config_lib.ConfigError as error:
+    raise config_lib.ConfigError(
+      f"{path} was not loaded: {error} Restore the checkpoint or the config.yaml of the run."
+    ) from None
   except FileNotFoundError:
     raise CheckpointError(
       f"{path} is gone. A run deletes some of its checkpoints while it trains; try again."
