@@ -8,7 +8,6 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ import optuna
 from agents import config as config_lib
 from agents import errors
 from agents.environments.workers import pool
+from agents.environments.workers import process as process_lib
 from agents.reports import results
 from agents.sweeps import search_space
 from agents.training.run_folder import run_folder
@@ -129,9 +129,9 @@ class TrialRunner:
       Exit code of the process.
     """
     command = [
-      *_python("from agents.sweeps import trial_launcher; trial_launcher.main()"),
+      *process_lib.python("from agents.sweeps import trial_launcher; trial_launcher.main()"),
       core,
-      *_python("from agents import __main__; sys.exit(__main__.main())"),
+      *process_lib.python("from agents import __main__; sys.exit(__main__.main())"),
       "train",
       *([] if core == "all" else ["--no-env-processes"]),
     ]
@@ -181,13 +181,6 @@ class TrialRunner:
           message = str(error)
           print(f"Trial {trial.number} waits: {message}", flush=True)
         time.sleep(_POLL_SECONDS)
-
-
-def _python(code: str) -> list[str]:
-  """Returns a command that runs code with this process's path of modules."""
-  # `-m` would search the current folder before the packages.
-  path = [entry for entry in sys.path if isinstance(entry, str)]
-  return [sys.executable, "-c", f"import sys; sys.path[:] = {path!r}; {code}"]
 
 
 @dataclasses.dataclass

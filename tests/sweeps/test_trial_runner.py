@@ -10,6 +10,7 @@ import optuna
 import pytest
 
 from agents import configs
+from agents.environments.workers import process
 from agents.sweeps import trial_launcher, trial_runner
 from agents.training.run_folder import checkpoint, run_folder
 
@@ -87,10 +88,8 @@ def test_process_of_a_complete_run_is_killed(tmp_path, monkeypatch):
   monkeypatch.setattr(trial_runner, "_SECONDS_TO_END", 0.1)
   # Hangs without a reaction to SIGTERM.
   hang = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(1000)"
-  python = trial_runner._python
-  monkeypatch.setattr(
-    trial_runner, "_python", lambda code: python(hang if "__main__" in code else code)
-  )
+  python = process.python
+  monkeypatch.setattr(process, "python", lambda code: python(hang if "__main__" in code else code))
   monitor = _monitor(tmp_path)
   monitor.complete = True
   code = _runner(tmp_path)._run_process(monitor, "all", [], pathlib.Path(tmp_path, "output.txt"))

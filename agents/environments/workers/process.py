@@ -137,6 +137,19 @@ class WorkerProcess:
     return os.pread(self._stacks.fileno(), 1 << 20, 0)
 
 
+def python(code: str) -> list[str]:
+  """Returns a command that runs code with the module path of this process.
+
+  `-m` would search the current folder before the packages.
+
+  Args:
+    code: Statements, separated by semicolons. `sys` is imported.
+  """
+  # Python itself ignores entries of `sys.path` that are not strings.
+  path = [entry for entry in sys.path if isinstance(entry, str)]
+  return [sys.executable, "-c", f"import sys; sys.path[:] = {path!r}; {code}"]
+
+
 def launch(
   module: str, arguments: tuple[int, ...], variables: dict[str, str], **options: Any
 ) -> subprocess.Popen:
@@ -151,11 +164,6 @@ def launch(
   Returns:
     The process.
   """
-  # `-m` is not used, because it would search the current folder before the
-  # packages. Python itself ignores entries of `sys.path` that are not strings.
-  path = [entry for entry in sys.path if isinstance(entry, str)]
-  code = f"import sys; sys.path[:] = {path!r}; import {module}; {module}.main(*{arguments!r})"
+  command = python(f"import {module}; {module}.main(*{arguments!r})")
   threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-  return subprocess.Popen(
-    [sys.executable, "-c", code], env={**threads, **os.environ, **variables}, **options
-  )
+  return subprocess.Popen(command, env={**threads, **os.environ, **variables}, **options)
