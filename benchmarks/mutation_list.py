@@ -299,7 +299,7 @@ MUTATIONS = (
   Mutation(
     "Diverged updates are detected",
     "agents/training/divergence.py",
-    "not all(map(_is_finite, algorithm.weights))",
+    "not epoch.finite_weights",
     "False",
     "tests/training/test_loop.py",
   ),

@@ -27,21 +27,22 @@ def pair(task, tolerant=False, **options):
   """
   constructors = make.staggered(constructor(task, **options).config, SIZE, SEED)
   return [
-    _block(block_class, constructors, tolerant)
+    block(block_class, constructors, tolerant)
     for block_class in (mujoco_block.MujocoBlock, gymnasium_block.GymnasiumBlock)
   ]
 
 
-def _block(block_class, constructors, tolerant):
+def block(block_class, constructors, tolerant=False):
+  """Returns a block of `SIZE` environments after a reset, and its arrays."""
   env = constructors[0]()
   env.close()
   spaces = env.observation_space, env.action_space
   layout = buffer_layout.batch_layout(SIZE, *spaces)
   arrays = layout.views(np.zeros(layout.num_bytes, np.uint8))
-  block = block_class(constructors, 0, spaces, arrays, SEED, tolerant)
-  block.reset(SEEDS)
+  stepped = block_class(constructors, 0, spaces, arrays, SEED, tolerant)
+  stepped.reset(SEEDS)
   arrays["active"][:] = True
-  return block, arrays
+  return stepped, arrays
 
 
 def actions(arrays, num_steps):

@@ -80,9 +80,10 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     if task is None:
       return super()._step_active(offsets, actions)
     outcomes: gymnasium_block.Outcomes = {}
+    task.set_actions(offsets, actions[offsets])
     for offset in offsets:
       try:
-        task.simulate(offset, actions[offset])
+        task.simulate(offset)
       except BaseException as error:
         outcomes[offset] = self._describe_failure(error, offset)
     offsets = [offset for offset in offsets if offset not in outcomes]
@@ -128,6 +129,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         for wrapper in limit_wrappers:
           wrapper._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
+        self._task.update_env(offset)
       self._task = None
       self._write_observ = spaces.writer(self._spaces[0], self._arrays["observ"])
     return super()._access(*args)
@@ -187,9 +189,11 @@ def _equals_gymnasium(task_class: type[mujoco_tasks.VectorizedMujocoTask], robot
     for observ, reward, terminated, _, info in map(robot.step, actions)
   ]
   robot.reset(seed=0)
-  task, results = task_class([robot]), []
+  task, results = task_class([robot, robot]), []
   for action in actions:
-    task.simulate(0, action)
+    task.set_actions([0, 1], np.stack((action, -action)))
+    task.simulate(0)
+    task.simulate(1)  # Must not change the next step of row 0.
     step = task.compute_step([0], action[None])
     results.append(
       (

@@ -5,10 +5,14 @@ one environment in Python. This module computes the observations, rewards and
 infos of all environments together, in a fraction of the time. The formulas and
 their order of operations are copied from Gymnasium's v5 tasks, so the results
 are bit-equal to Gymnasium's.
+
+The environments are simulated in one `MjData`, which stays in the CPU cache.
+MuJoCo's steps depend only on model and integration state, so the environments
+take turns by loading and storing their states. A step of HalfCheetah takes 28
+instead of 37 us if one process has 256 environments.
 """
 
 import collections
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -36,22 +40,55 @@ class VectorizedMujocoTask:
 
   # The control cost is computed from actions of this type.
   _control_type: Any = np.float32
+  _num_axes = 1  # Number of axes of the velocity.
   _max_speed = np.inf  # Bound of the absolute value of observed velocities.
-  # Fields of `MjData` that are observed besides positions and velocities, each
-  # with the index of its first observed row.
-  _extra_fields: tuple[tuple[str, int], ...] = ()
+  # Fields of `MjData` that the formulas read besides the state.
+  _fields: tuple[str, ...] = ()
+  # Fields of `MjModel` that the formulas read.
+  _model_fields: tuple[str, ...] = ()
+  # Observed fields, each with the index of its first observed row.
+  _observed_fields: tuple[tuple[str, int], ...] = ()
 
   def __init__(self, envs: Sequence[Any]) -> None:
     import mujoco  # Imported here because other tasks run without MuJoCo.
 
-    self._mj_step = mujoco.mj_step
-    self._mj_contact_forces = mujoco.mj_rnePostConstraint
+    self._set_state, self._get_state = mujoco.mj_setState, mujoco.mj_getState
+    self._step = mujoco.mj_step
+    self._compute_contact_forces = mujoco.mj_rnePostConstraint
     self._envs = list(envs)
-    self._simulations: dict[int, tuple[Any, Any, np.ndarray, int]] = {}
+    self._model, state = envs[0].model, mujoco.mjtState
+    self._state_type = int(state.mjSTATE_FULLPHYSICS | state.mjSTATE_WARMSTART | state.mjSTATE_CTRL)
+    # States before and after the latest step, [N, state size].
+    self._before, self._state = np.zeros(
+      (2, len(envs), mujoco.mj_stateSize(self._model, self._state_type))
+    )
+
+    def columns(part: Any) -> slice:
+      start, size = (
+        mujoco.mj_stateSize(self._model, parts)
+        for parts in (self._state_type & (int(part) - 1), int(part))
+      )
+      return slice(start, start + size)
+
+    self._qpos = self._state[:, columns(state.mjSTATE_QPOS)]
+    self._qvel = self._state[:, columns(state.mjSTATE_QVEL)]
+    self._control = self._before[:, columns(state.mjSTATE_CTRL)]
+    self._model_bytes = _model_bytes(self._model)
+    self._data = mujoco.MjData(self._model)
+    self._views = [getattr(self._data, name) for name in self._fields]
+    # Fields of all environments, each of shape [N, ...].
+    self._copies = {
+      name: np.zeros((len(envs), *getattr(source, name).shape))
+      for source, names in ((self._data, self._fields), (self._model, self._model_fields))
+      for name in names
+    }
+    self._has_stepped = np.zeros(len(envs), bool)
+    # Arguments of each environment's simulation.
+    self._simulations: list[tuple[Any, ...]] = [()] * len(envs)
+    self._reward_sums: dict[str, np.ndarray] = collections.defaultdict(lambda: np.zeros(len(envs)))
+    self._position = np.zeros((len(envs), self._num_axes))
     for index, env in enumerate(envs):
       self.replace(index, env)
-    self._position = self._positions(range(len(envs)))
-    self._reward_sums: dict[str, np.ndarray] = collections.defaultdict(lambda: np.zeros(len(envs)))
 
   def replace(self, index: int, env: Any) -> None:
     """Replaces an environment.
@@ -61,33 +98,73 @@ class VectorizedMujocoTask:
       env: New environment without wrappers.
     """
     self._envs[index] = env
-    # Reading MuJoCo's attributes takes long.
-    self._simulations[index] = env.model, env.data, env.data.ctrl, env.frame_skip
-    # Arrays of `MjData` by field, cached until an environment is replaced.
-    self._fields: dict[str, list[np.ndarray]] = {}
+    # Equal models are shared, because the caches hold one model, but not many.
+    is_equal = env.model is self._model or np.array_equal(
+      _model_bytes(env.model), self._model_bytes
+    )
+    model = self._model if is_equal else env.model
+    states = self._before[index], self._state[index]
+    self._simulations[index] = model, self._data, *states, env.frame_skip
+    for name in self._model_fields:
+      self._copies[name][index] = getattr(env.model, name)
+    self.begin_episode(index, {})
 
   def begin_episode(self, index: int, reward_sums: dict[str, float]) -> None:
-    """Stores position and reward sums of an environment after reset or replay.
+    """Reads the state of an environment after a reset or a replay.
 
     Args:
       index: Index of the environment.
       reward_sums: Sum of each reward part over the episode so far, by name.
     """
+    data = self._envs[index].data
+    self._has_stepped[index] = False
+    self._get_state(self._envs[index].model, data, self._state[index], self._state_type)
+    for name in self._fields:
+      self._copies[name][index] = getattr(data, name)
     self._position[index] = self._positions([index])[0]
     for name in [*self._reward_sums, *reward_sums]:
       self._reward_sums[name][index] = reward_sums.get(name, 0.0)
 
-  def simulate(self, index: int, action: np.ndarray) -> None:
+  def set_actions(self, indices: list[int], actions: np.ndarray) -> None:
+    """Sets the actions of the next steps.
+
+    Args:
+      indices: Indices of the environments that will be simulated.
+      actions: Actions in the environments' action space, of shape [len(indices),
+        A].
+    """
+    self._before[indices] = self._state[indices]
+    self._control[indices] = actions
+    self._has_stepped[indices] = True
+
+  def simulate(self, index: int) -> None:
     """Simulates one step of one environment.
 
     Args:
       index: Index of the environment.
-      action: Action in the environment's action space, of shape [A].
     """
-    model, data, control, frame_skip = self._simulations[index]
-    control[:] = action
-    self._mj_step(model, data, frame_skip)
-    self._mj_contact_forces(model, data)
+    model, data, before, after, frame_skip = self._simulations[index]
+    self._set_state(model, data, before, self._state_type)
+    self._step(model, data, frame_skip)
+    if self._fields:
+      self._compute_contact_forces(model, data)
+      for name, view in zip(self._fields, self._views, strict=True):
+        self._copies[name][index] = view
+    self._get_state(model, data, after, self._state_type)
+
+  def update_env(self, index: int) -> None:
+    """Repeats the latest step in the `MjData` of an environment.
+
+    The environment then has the data that its own `step` would have left.
+
+    Args:
+      index: Index of the environment.
+    """
+    if self._has_stepped[index]:
+      env = self._envs[index]
+      self._set_state(env.model, env.data, self._before[index], self._state_type)
+      self._step(env.model, env.data, env.frame_skip)
+      self._compute_contact_forces(env.model, env.data)
 
   def compute_step(self, indices: list[int], actions: np.ndarray) -> TaskStep:
     """Computes the results of a step after `simulate`.
@@ -100,10 +177,10 @@ class VectorizedMujocoTask:
     position = self._positions(indices)
     velocity = (position - self._position[indices]) / env.dt
     self._position[indices] = position
-    qpos, qvel = self._gather("qpos", indices), self._gather("qvel", indices)
+    qpos, qvel = self._qpos[indices], self._qvel[indices]
     excludes_position = env._exclude_current_positions_from_observation
     observ = [
-      qpos[:, position.shape[1] if excludes_position else 0 :],
+      qpos[:, self._num_axes if excludes_position else 0 :],
       np.clip(qvel, -self._max_speed, self._max_speed),
     ]
     reward = env._forward_reward_weight * velocity[:, 0]
@@ -118,9 +195,9 @@ class VectorizedMujocoTask:
       forces, contact_cost = contact
       parts["reward_contact"] = -contact_cost
       cost = cost + contact_cost
-      for name, first_row in self._extra_fields:
+      for name, first_row in self._observed_fields:
         if getattr(env, f"_include_{name}_in_observation"):
-          field = forces if name == "cfrc_ext" else self._gather(name, indices)
+          field = forces if name == "cfrc_ext" else self._copies[name][indices]
           observ.append(field[:, first_row:].reshape(len(indices), -1))
     for name, values in parts.items():
       self._reward_sums[name][indices] += values
@@ -140,24 +217,13 @@ class VectorizedMujocoTask:
     """
     return {name: float(values[index]) for name, values in self._reward_sums.items()}
 
-  def _gather(self, name: str, indices: Sequence[int]) -> np.ndarray:
-    """Returns one field of `MjData` of some environments.
-
-    Returns:
-      Array of shape [len(indices), ...].
-    """
-    if name not in self._fields:
-      self._fields[name] = [getattr(env.data, name) for env in self._envs]
-    fields = [self._fields[name][index] for index in indices]
-    return np.concatenate(fields).reshape(len(fields), *fields[0].shape)
-
   def _positions(self, indices: Sequence[int]) -> np.ndarray:
     """Returns the positions from which velocities are computed.
 
     Returns:
-      Array of shape [len(indices), 1] with x, or [len(indices), 2] with x, y.
+      Array of shape [len(indices), axes].
     """
-    return self._gather("qpos", indices)[:, :1]
+    return self._qpos[indices, :1]
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray | None:
     """Returns a bool array, [len(qpos)], that is true for healthy robots.
@@ -209,11 +275,13 @@ class _Hopper(_Walker2d):
 class _Ant(VectorizedMujocoTask):
   """Moves on a plane; contact forces are observed and reduce the reward."""
 
-  _extra_fields: tuple[tuple[str, int], ...] = (("cfrc_ext", 1),)
+  _num_axes = 2
+  _fields: tuple[str, ...] = ("xpos", "cfrc_ext")
+  _observed_fields: tuple[tuple[str, int], ...] = (("cfrc_ext", 1),)
 
   def _positions(self, indices: Sequence[int]) -> np.ndarray:
-    main = self._envs[0].data.body(self._envs[0]._main_body).id
-    return self._gather("xpos", indices)[:, main, :2]
+    main = self._data.body(self._envs[0]._main_body).id
+    return self._copies["xpos"][indices, main, :2]
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     low, high = self._envs[0]._healthy_z_range
@@ -222,7 +290,7 @@ class _Ant(VectorizedMujocoTask):
 
   def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     env = self._envs[0]
-    forces = np.clip(self._gather("cfrc_ext", indices), *env._contact_force_range)
+    forces = np.clip(self._copies["cfrc_ext"][indices], *env._contact_force_range)
     return forces, env._contact_cost_weight * _sum_of_squares(forces)
 
   def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray) -> dict[str, Any]:
@@ -237,21 +305,31 @@ class _Humanoid(_Ant):
   """Like Ant, but rewards the velocity of the center of mass."""
 
   _control_type = np.float64
-  _extra_fields = (("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
+  _model_fields = ("body_mass",)
+  _fields = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext")
+  _observed_fields = (("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
 
   def _positions(self, indices: Sequence[int]) -> np.ndarray:
-    mass_center = sys.modules[type(self._envs[0]).__module__].mass_center
-    return np.stack(
-      [mass_center(self._envs[index].model, self._envs[index].data) for index in indices]
-    )
+    masses = self._copies["body_mass"][indices]
+    center = (masses[..., None] * self._copies["xipos"][indices]).sum(1)
+    return (center / masses.sum(1, keepdims=True))[:, :2]
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     return _between(qpos[:, 2], self._envs[0]._healthy_z_range)
 
   def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    env, forces = self._envs[0], self._gather("cfrc_ext", indices)
+    env, forces = self._envs[0], self._copies["cfrc_ext"][indices]
     cost = env._contact_cost_weight * _sum_of_squares(forces)
     return forces, np.clip(cost, *env._contact_cost_range)
+
+
+def _model_bytes(model: Any) -> np.ndarray:
+  """Returns a MuJoCo model as bytes, [num_bytes] uint8."""
+  import mujoco
+
+  buffer = np.zeros(mujoco.mj_sizeModel(model), np.uint8)
+  mujoco.mj_saveModel(model, None, buffer)
+  return buffer
 
 
 def _sum_of_squares(values: np.ndarray) -> np.ndarray:

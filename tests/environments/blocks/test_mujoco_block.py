@@ -60,15 +60,45 @@ def test_access_to_environments_ends_vectorized_steps_but_keeps_results(access):
   _assert_equal_steps(pair, actions[5:])
 
 
+@pytest.mark.parametrize("task", mujoco_pairs.TASKS)
+def test_access_finds_the_data_of_separate_steps(task):
+  pair = mujoco_pairs.pair(task)
+  _assert_equal_steps(pair, mujoco_pairs.actions(pair[0][1], 8))
+  fields = "time", "qpos", "qacc", "qacc_warmstart", "ctrl", "xpos", "cvel", "cfrc_ext", "cfrc_int"
+  datas = []
+  for block, _ in pair:
+    block.get("frame_skip", [True] * mujoco_pairs.SIZE)
+    datas.append([env.unwrapped.data for env in block._envs])
+  for vectorized, separate in zip(*datas, strict=True):
+    for field in fields:
+      np.testing.assert_array_equal(getattr(vectorized, field), getattr(separate, field), field)
+
+
+def test_environments_may_have_different_models():
+  def heavy_world():
+    env = mujoco_pairs.constructor("Hopper")()
+    env.unwrapped.model.opt.gravity[2] *= 2
+    return env
+
+  constructors = [heavy_world, mujoco_pairs.constructor("Hopper")] * 2
+  assert _is_vectorized(constructors)
+  pair = [
+    mujoco_pairs.block(block_class, constructors)
+    for block_class in (mujoco_block.MujocoBlock, gymnasium_block.GymnasiumBlock)
+  ]
+  _assert_equal_steps(pair, mujoco_pairs.actions(pair[0][1], 60))
+  observ = pair[0][1]["observ"]
+  assert not np.allclose(observ[0], observ[1])
+
+
 def test_failed_environment_is_replaced():
   pair = mujoco_pairs.pair("Ant", tolerant=True)
   actions = mujoco_pairs.actions(pair[0][1], 40)
   _assert_equal_steps(pair, actions[:6])
   for block, _ in pair:
-    robot = block._envs[2].unwrapped
-    robot.model = None
+    block._envs[2].unwrapped.model = None
     if isinstance(block, mujoco_block.MujocoBlock):
-      block._task.replace(2, robot)
+      block._task._simulations[2] = (None, *block._task._simulations[2][1:])
   vectorized, separate = (mujoco_pairs.step(*member, actions[6]) for member in pair)
   for reports, _ in (vectorized, separate):
     assert "Environment 2 ('Ant-v5', seed" in reports[2].outcome
