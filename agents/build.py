@@ -18,7 +18,7 @@ from agents.environments.workers import pool
 from agents.networks import convolutional, distribution_for_space, feed_forward
 from agents.networks import torso as torso_lib
 from agents.ops import random
-from agents.simulation import evaluator, in_graph_batch_env, rollout_to_batch
+from agents.simulation import in_graph_batch_env, rollout_to_batch, worker_evaluator
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
@@ -240,7 +240,7 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> train
   return trainer_lib.Trainer(
     learner,
     in_graph_batch_env.InGraphBatchEnv(env),
-    evaluator.Evaluator(
+    worker_evaluator.WorkerEvaluator(
       in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)), learner, explore=False
     ),
     rollout_spec(config),

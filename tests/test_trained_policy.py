@@ -11,11 +11,12 @@ from agents import build, trained_policy
 from agents import config as config_lib
 from agents.environments.data import episode_data
 from agents.environments.making import action_scaling
-from agents.export import formats, numpy_player
+from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.ops import random
 from agents.simulation import evaluator, in_graph_batch_env
 from agents.training.run_folder import checkpoint
+from agents.translation import numpy_player
 from tests.export import untrained_runs
 from tests.support import command
 

@@ -15,7 +15,7 @@ from agents.environments.data import episode_data
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.ops import random
-from agents.simulation import evaluator, in_graph_batch_env
+from agents.simulation import in_graph_batch_env, worker_evaluator
 from agents.training import trainer
 from agents.training.run_folder import checkpoint, run_folder
 
@@ -73,7 +73,9 @@ def play(
     pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
     batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed) as env,
   ):
-    player = evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
+    player = worker_evaluator.WorkerEvaluator(
+      in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore
+    )
     rollouts = []
     for step, arrays in loaded:
       load(algorithm, step, arrays)

@@ -16,8 +16,7 @@ from agents.distributed import (
 )
 from agents.distributed import cluster as cluster_lib
 from agents.environments.workers import pool
-from agents.simulation import evaluator as evaluator_lib
-from agents.simulation import in_graph_batch_env
+from agents.simulation import in_graph_batch_env, worker_evaluator
 
 
 def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
@@ -79,7 +78,7 @@ def trainer(
   num_eval_envs = build.num_eval_envs(config)
   rows = communicator.local_rows(num_eval_envs)
   evaluator = (
-    evaluator_lib.Evaluator(
+    worker_evaluator.WorkerEvaluator(
       in_graph_batch_env.InGraphBatchEnv(build.eval_env(config, workers, rows)),
       padded_actor.PaddedActor(algorithm, rows, num_eval_envs),
       explore=False,

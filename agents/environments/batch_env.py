@@ -17,6 +17,7 @@ from agents.environments.data import (
   buffer_layout,
   episode_data,
   mujoco_warnings,
+  played_steps,
   replay_source,
 )
 from agents.environments.data import failure_budget as failure_budget_lib
@@ -263,6 +264,36 @@ class BatchEnv:
     self._source.received = packed
     self._consistent = True
     return packed
+
+  def play(self, policy: base.Policy, episodes_left: np.ndarray, num_steps: int) -> np.ndarray:
+    """Steps the environments with a policy that acts inside of the workers.
+
+    Results are the same as with `step`. An environment that has played its
+    episodes waits at the start of the next episode.
+
+    Args:
+      policy: Selects the actions.
+      episodes_left: Number of episodes that each environment plays, [B].
+      num_steps: Number of batched steps.
+
+    Returns:
+      Number of episodes that each environment has not played yet, [B].
+
+    Raises:
+      RuntimeError: See `step`.
+    """
+    self._check_open()
+    self._check_active(episodes_left > 0)
+    self._consistent = False
+    with self._recording_fatal():
+      shares = self._block.play(policy, episodes_left.tolist(), num_steps)
+    arrays, reports = played_steps.join(shares)
+    for step in range(num_steps):
+      rows = {name: values[step] for name, values in arrays.items()}
+      self._log.record_step(rows, reports.get(step, {}), may_wait=True)
+    self._source.received = self._result_bytes.copy()
+    self._consistent = True
+    return episodes_left - played_steps.ended(arrays).sum(0)
 
   def snapshot(self) -> episode_data.EpisodeState:
     """Returns seeds and actions of the running episodes.

@@ -10,9 +10,10 @@ import tensorflow as tf
 from agents import errors, spaces
 from agents.environments.data import episode_data
 from agents.environments.making import action_scaling, make
-from agents.export import numpy_player, signature
 from agents.export import policy as policy_lib
+from agents.export import signature
 from agents.ops import random
+from agents.translation import numpy_player
 
 NUM_EPISODES = 10
 

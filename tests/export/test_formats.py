@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.export import evaluate, formats, numpy_player, signature, verify
+from agents.export import evaluate, formats, signature, verify
 from agents.export import policy as policy_lib
+from agents.translation import numpy_player
 from tests.export import any_space_env, untrained_runs
 
 FORMATS = [

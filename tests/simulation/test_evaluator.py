@@ -1,4 +1,4 @@
-"""The evaluator repeats episodes; each environment plays a fixed share."""
+"""Evaluators repeat episodes; each environment plays a fixed share."""
 
 import functools
 
@@ -7,10 +7,11 @@ import tensorflow as tf
 
 from agents.environments import batch_env
 from agents.environments.data import episode_data
-from agents.simulation import evaluator, in_graph_batch_env
+from agents.simulation import evaluator, in_graph_batch_env, worker_evaluator
 from tests import toy
 
 _SEED, _SIZE = 3, 3
+_CLASSES = [evaluator.Evaluator, worker_evaluator.WorkerEvaluator]
 
 
 class _Actor:
@@ -26,18 +27,18 @@ class _Actor:
     return observ[:, :1] if noise is None else noise, state
 
 
-def _evaluator(constructors, explore=False):
-  return evaluator.Evaluator(
+def _evaluator(constructors, evaluator_class, explore=False):
+  return evaluator_class(
     in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(constructors, seed=_SEED)),
     _Actor(),
     explore,
   )
 
 
-@pytest.fixture(scope="module")
-def uneven():
+@pytest.fixture(scope="module", params=_CLASSES)
+def uneven(request):
   """An evaluator of environments with episodes of 1 to 9 steps."""
-  player = _evaluator([functools.partial(toy.Uneven, 9)] * _SIZE)
+  player = _evaluator([functools.partial(toy.Uneven, 9)] * _SIZE, request.param)
   yield player
   player.close()
 
@@ -70,34 +71,39 @@ def test_abort_returns_none_and_the_next_call_plays_all_episodes(uneven):
   assert uneven.play(5) == expected
 
 
-def test_long_episodes_continue_over_several_graph_calls():
-  player = _evaluator([functools.partial(toy.Counter, length) for length in (20, 130)])
+@pytest.mark.parametrize("evaluator_class", _CLASSES)
+def test_long_episodes_continue_over_several_calls(evaluator_class):
+  constructors = [functools.partial(toy.Counter, length) for length in (20, 130)]
+  player = _evaluator(constructors, evaluator_class)
   stops = []
   finished = player.play(2, stop=lambda: bool(stops.append(None)))
   player.close()
   assert sorted(episode.length for episode in finished) == [20, 130]
-  assert len(stops) == 3  # A graph call takes 50 steps.
+  assert len(stops) == 3  # A call takes 50 steps.
 
 
+@pytest.mark.parametrize("evaluator_class", _CLASSES)
 @pytest.mark.parametrize("explore", [False, True])
-def test_explore_samples_actions_instead_of_taking_the_mode(explore):
-  player = _evaluator([functools.partial(toy.Uneven, 9)], explore)
+def test_explore_samples_actions_instead_of_taking_the_mode(explore, evaluator_class):
+  player = _evaluator([functools.partial(toy.Uneven, 9)], evaluator_class, explore)
   (episode,) = player.play(1)
   player.close()
   steps = [0.1 * step for step in range(episode.length)]
   assert (episode.action[:, 0] == pytest.approx(steps)) == explore
 
 
-def test_error_of_an_environment_keeps_its_type():
-  player = _evaluator([toy.Counter, functools.partial(toy.Faulty, "raise")])
+@pytest.mark.parametrize("evaluator_class", _CLASSES)
+def test_error_of_an_environment_keeps_its_type(evaluator_class):
+  player = _evaluator([toy.Counter, functools.partial(toy.Faulty, "raise")], evaluator_class)
   with pytest.raises(ValueError, match="^faulty step$") as caught:
     player.play(2)
   assert "Environment 1" in str(caught.value.__cause__)
   player.close()
 
 
-def test_closed_evaluator_refuses_to_play():
-  player = _evaluator([toy.Counter])
+@pytest.mark.parametrize("evaluator_class", _CLASSES)
+def test_closed_evaluator_refuses_to_play(evaluator_class):
+  player = _evaluator([toy.Counter], evaluator_class)
   player.close()
   player.close()
   with pytest.raises(RuntimeError, match="closed"):

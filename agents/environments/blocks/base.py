@@ -3,7 +3,7 @@
 import contextlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import gymnasium
 import numpy as np
@@ -22,12 +22,28 @@ class EnvironmentFailure(errors.EnvironmentsError):
       the traceback.
     environment: Index of the environment within its batch, if known.
     seed: Seed of the environment's running episode, if known.
+
+  The attribute `actions` contains the actions of the episode since the latest
+  answer to the trainer, if the failure happened in `GymnasiumBlock.play`.
   """
 
   def __init__(self, message: str, environment: int | None = None, seed: int | None = None) -> None:
     super().__init__(message)
     self.environment = environment
     self.seed = seed
+    self.actions: list[np.ndarray] = []
+
+
+class Policy(Protocol):
+  """Selects actions inside of a block."""
+
+  def act(self, observ: np.ndarray, first: int) -> np.ndarray:
+    """Returns actions for observations, both of shape [N, ...].
+
+    Args:
+      observ: Observations of the block's environments.
+      first: Index of the block's first environment within its batch.
+    """
 
 
 class StepReport(NamedTuple):
@@ -77,7 +93,7 @@ class BlockBase:
     self._names = [str(constructor) for constructor in constructors]
     # Seed of each running episode, and its number of steps so far.
     self._seeds: list[int | None] = [None] * len(constructors)
-    self._lengths = [0] * len(constructors)
+    self._lengths = np.zeros(len(constructors), int)
     self._envs: list[gymnasium.Env] = []
     with contextlib.ExitStack() as stack:
       stack.callback(self.close)

@@ -13,7 +13,7 @@ import numpy as np
 
 from agents import spaces as spaces_lib
 from agents.environments.blocks import base
-from agents.environments.data import buffer_layout, episode_data
+from agents.environments.data import buffer_layout, episode_data, played_steps
 from agents.environments.making import action_scaling
 
 _MAX_RESETS = 10  # If so many consecutive resets fail, an error is raised.
@@ -161,6 +161,44 @@ class GymnasiumBlock(base.BlockBase):
         self._build(offset)
     return results
 
+  def play(
+    self, policy: base.Policy, episodes_left: Sequence[int], num_steps: int
+  ) -> list[played_steps.PlayedSteps]:
+    """Steps the environments with a policy.
+
+    Args:
+      policy: Selects the actions.
+      episodes_left: Number of episodes that each environment plays. An
+        environment that has played its episodes waits at the start of the next
+        episode.
+      num_steps: Number of steps, T.
+
+    Returns:
+      List of one element with the steps of all environments.
+    """
+    arrays, left = self._arrays, np.array(episodes_left)
+    steps: dict[str, list[np.ndarray]] = {name: [] for name in played_steps.FIELDS}
+    reports = {}
+    for step in range(num_steps):
+      arrays["active"][:] = left > 0
+      arrays["action"][:] = spaces_lib.from_bytes(
+        policy.act(arrays["observ"], self._first), arrays["action"].dtype
+      )
+      seeds = list(self._seeds)
+      try:
+        if report := self.step():
+          reports[step] = report
+      except BaseException as error:
+        self._add_actions(error, seeds, [*steps["action"], arrays["action"]])
+        raise
+      for name, values in steps.items():
+        values.append(arrays[name].copy())
+      left -= played_steps.ended(arrays)
+      if self.heartbeat:
+        self.heartbeat()
+    stacked = {name: np.stack(values) for name, values in steps.items()}
+    return [played_steps.PlayedSteps(stacked, reports)]
+
   def fail_next(self, messages: Sequence[str | None]) -> None:
     """Lets the next step of some environments fail.
 
@@ -187,6 +225,23 @@ class GymnasiumBlock(base.BlockBase):
       except BaseException as error:
         outcomes[offset] = self._describe_failure(error, offset)
     return outcomes
+
+  def _add_actions(
+    self, error: BaseException, seeds: list[int | None], actions: list[np.ndarray]
+  ) -> None:
+    """Adds the latest actions of the failed episode to an error of `play`.
+
+    Args:
+      error: Error of a step.
+      seeds: Seed of each environment's episode before the step.
+      actions: Actions of the latest steps, including the failed one.
+    """
+    for failure in (error, error.__cause__):
+      if isinstance(failure, base.EnvironmentFailure) and failure.environment is not None:
+        offset = failure.environment - self._first
+        if failure.seed == seeds[offset]:  # Otherwise, the reset after the episode failed.
+          recent = actions[-(self._lengths[offset] + 1) :]
+          failure.actions = [action[offset].copy() for action in recent]
 
   def _begin(self, offset: int, seed: int) -> None:
     """Resets an environment with a seed."""
@@ -227,6 +282,8 @@ class GymnasiumBlock(base.BlockBase):
   def _check_finite(self, outcomes: Outcomes) -> None:
     """Adds a failure for each environment that returned NaN or infinity."""
     columns = *self._float_columns, self._arrays["reward"]
+    if all(np.isfinite(column).all() for column in columns):
+      return
     finite = np.all([np.isfinite(x).all(tuple(range(1, x.ndim))) for x in columns], axis=0)
     for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):

@@ -62,7 +62,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       self._write_observ = self._arrays["observ"].__setitem__
     # Time limit of each running episode in steps, and whether the limit comes
     # from `StaggeredTimeLimit`.
-    self._limits = [(sys.maxsize, False)] * len(self._envs)
+    self._limits = np.full(len(self._envs), sys.maxsize)
+    self._staggered = np.zeros(len(self._envs), bool)
     self._limit_wrappers = list(map(_limit_wrappers, self._envs))
 
   def replay(
@@ -80,31 +81,33 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     if task is None:
       return super()._step_active(offsets, actions)
     outcomes: gymnasium_block.Outcomes = {}
-    task.set_actions(offsets, actions[offsets])
+    rows = np.array(offsets, int)
+    task.set_actions(rows, actions[rows])
     for offset in offsets:
       try:
         task.simulate(offset)
       except BaseException as error:
         outcomes[offset] = self._describe_failure(error, offset)
-    offsets = [offset for offset in offsets if offset not in outcomes]
-    if not offsets:
+    if outcomes:
+      rows = np.array([offset for offset in offsets if offset not in outcomes], int)
+    if not len(rows):
       return outcomes
-    result = task.compute_step(offsets, actions[offsets])
+    result = task.compute_step(rows, actions[rows])
+    self._lengths[rows] += 1
+    staggered = self._staggered[rows]
+    truncated = (self._lengths[rows] >= self._limits[rows]) & ~(staggered & result.terminated)
     arrays = self._arrays
-    arrays["observ"][offsets] = result.observ
-    arrays["reward"][offsets] = result.reward
-    arrays["terminated"][offsets] = result.terminated
-    for row, offset in enumerate(offsets):
-      self._lengths[offset] += 1
-      limit, staggered = self._limits[offset]
-      truncated = self._lengths[offset] >= limit and not (staggered and result.terminated[row])
-      if truncated or result.terminated[row]:
-        arrays["truncated"][offset] = truncated
-        outcomes[offset] = {
-          **episode_data.numbers(result.info(row)),
-          **({"cut_short": True} if staggered and truncated else {}),
-          "reward_parts": task.reward_sums(offset),
-        }
+    arrays["observ"][rows] = result.observ
+    arrays["reward"][rows] = result.reward
+    arrays["terminated"][rows] = result.terminated
+    arrays["truncated"][rows] = truncated
+    for row in np.flatnonzero(result.terminated | truncated).tolist():
+      offset = int(rows[row])
+      outcomes[offset] = {
+        **episode_data.numbers(result.info(row)),
+        **({"cut_short": True} if staggered[row] and truncated[row] else {}),
+        "reward_parts": task.reward_sums(offset),
+      }
     return outcomes
 
   def _record_reset(self, offset: int, info: dict[str, Any]) -> None:
@@ -114,7 +117,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         (wrapper._max_episode_steps, isinstance(wrapper, wrappers.StaggeredTimeLimit))
         for wrapper in self._limit_wrappers[offset]
       ]
-      self._limits[offset] = min(limits, default=(sys.maxsize, False))
+      limit = min(limits, default=(sys.maxsize, False))
+      self._limits[offset], self._staggered[offset] = limit
 
   def _build(self, offset: int) -> None:
     super()._build(offset)
@@ -127,7 +131,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       # The wrappers did not count the vectorized steps, but count later steps.
       for offset, limit_wrappers in enumerate(self._limit_wrappers):
         for wrapper in limit_wrappers:
-          wrapper._elapsed_steps = self._lengths[offset]
+          wrapper._elapsed_steps = int(self._lengths[offset])
         self._reward_parts[offset] = self._task.reward_sums(offset)
         self._task.update_env(offset)
       self._task = None
@@ -191,10 +195,10 @@ def _equals_gymnasium(task_class: type[mujoco_tasks.VectorizedMujocoTask], robot
   robot.reset(seed=0)
   task, results = task_class([robot, robot]), []
   for action in actions:
-    task.set_actions([0, 1], np.stack((action, -action)))
+    task.set_actions(np.arange(2), np.stack((action, -action)))
     task.simulate(0)
     task.simulate(1)  # Must not change the next step of row 0.
-    step = task.compute_step([0], action[None])
+    step = task.compute_step(np.zeros(1, int), action[None])
     results.append(
       (
         step.observ[0].tolist(),

@@ -125,13 +125,12 @@ class VectorizedMujocoTask:
     for name in [*self._reward_sums, *reward_sums]:
       self._reward_sums[name][index] = reward_sums.get(name, 0.0)
 
-  def set_actions(self, indices: list[int], actions: np.ndarray) -> None:
+  def set_actions(self, indices: np.ndarray, actions: np.ndarray) -> None:
     """Sets the actions of the next steps.
 
     Args:
       indices: Indices of the environments that will be simulated.
-      actions: Actions in the environments' action space, of shape [len(indices),
-        A].
+      actions: Actions in the action space, of shape [len(indices), A].
     """
     self._before[indices] = self._state[indices]
     self._control[indices] = actions
@@ -166,7 +165,7 @@ class VectorizedMujocoTask:
       self._step(env.model, env.data, env.frame_skip)
       self._compute_contact_forces(env.model, env.data)
 
-  def compute_step(self, indices: list[int], actions: np.ndarray) -> TaskStep:
+  def compute_step(self, indices: np.ndarray, actions: np.ndarray) -> TaskStep:
     """Computes the results of a step after `simulate`.
 
     Args:
@@ -217,7 +216,7 @@ class VectorizedMujocoTask:
     """
     return {name: float(values[index]) for name, values in self._reward_sums.items()}
 
-  def _positions(self, indices: Sequence[int]) -> np.ndarray:
+  def _positions(self, indices: Any) -> np.ndarray:
     """Returns the positions from which velocities are computed.
 
     Returns:
@@ -232,7 +231,7 @@ class VectorizedMujocoTask:
     """
     return None
 
-  def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray] | None:
+  def _contact(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Returns contact forces and contact costs of some environments.
 
     Returns:
@@ -279,7 +278,7 @@ class _Ant(VectorizedMujocoTask):
   _fields: tuple[str, ...] = ("xpos", "cfrc_ext")
   _observed_fields: tuple[tuple[str, int], ...] = (("cfrc_ext", 1),)
 
-  def _positions(self, indices: Sequence[int]) -> np.ndarray:
+  def _positions(self, indices: Any) -> np.ndarray:
     main = self._data.body(self._envs[0]._main_body).id
     return self._copies["xpos"][indices, main, :2]
 
@@ -288,7 +287,7 @@ class _Ant(VectorizedMujocoTask):
     z = qpos[:, 2]
     return np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1) & (low <= z) & (z <= high)
 
-  def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+  def _contact(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     env = self._envs[0]
     forces = np.clip(self._copies["cfrc_ext"][indices], *env._contact_force_range)
     return forces, env._contact_cost_weight * _sum_of_squares(forces)
@@ -309,7 +308,7 @@ class _Humanoid(_Ant):
   _fields = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext")
   _observed_fields = (("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
 
-  def _positions(self, indices: Sequence[int]) -> np.ndarray:
+  def _positions(self, indices: Any) -> np.ndarray:
     masses = self._copies["body_mass"][indices]
     center = (masses[..., None] * self._copies["xipos"][indices]).sum(1)
     return (center / masses.sum(1, keepdims=True))[:, :2]
@@ -317,7 +316,7 @@ class _Humanoid(_Ant):
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     return _between(qpos[:, 2], self._envs[0]._healthy_z_range)
 
-  def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+  def _contact(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     env, forces = self._envs[0], self._copies["cfrc_ext"][indices]
     cost = env._contact_cost_weight * _sum_of_squares(forces)
     return forces, np.clip(cost, *env._contact_cost_range)

@@ -126,6 +126,7 @@ class ReplaySource:
     for failure in (error, error.__cause__):
       if isinstance(failure, base.EnvironmentFailure):
         index, seed = failure.environment, failure.seed
+        recent = [action[None] for action in failure.actions]
         failed = self.failed_episodes(slice(0, len(self.arrays["active"])), stepping)
         # With another seed, the failed episode is not the recorded one: either
         # the next episode failed in its reset, or an environment of another
@@ -133,9 +134,12 @@ class ReplaySource:
         failure_budget.fatal = failure_budget_lib.Failure(
           str(failure),
           tuple(
-            episode
-            if episode.seed == seed
-            else episode._replace(seed=seed, action=episode.action[:0])
+            episode._replace(
+              seed=seed,
+              action=np.concatenate(
+                [episode.action if episode.seed == seed else episode.action[:0], *recent]
+              ),
+            )
             for episode in failed
             if episode.environment == index and seed is not None
           ),

@@ -407,6 +407,7 @@ class RemoteBlock:
   reset = functools.partialmethod(request, "reset")
   begin_next = functools.partialmethod(request, "begin_next")
   replay = functools.partialmethod(request, "replay")
+  play = functools.partialmethod(request, "play")
   call = functools.partialmethod(request, "call")
   get = functools.partialmethod(request, "get")
   set = functools.partialmethod(request, "set")

@@ -6,9 +6,10 @@ import shutil
 
 import numpy as np
 
-from agents.export import graph_to_numpy, numpy_player, signature
 from agents.export import policy as policy_lib
+from agents.export import signature
 from agents.export.formats import base
+from agents.translation import graph_to_numpy, numpy_player
 
 
 class Format(base.ExportFormat):

@@ -31,11 +31,13 @@ _ALLOWED_IMPORTS = {
     "agents.spaces",
     "agents.types",
   },
+  "agents.translation": {"agents.config", "agents.spaces"},
   "agents.simulation": {
     "agents.algorithms.gradient_accumulation",
     "agents.environments",
     "agents.ops",
     "agents.spaces",
+    "agents.translation",
     "agents.types",
   },
   "agents.algorithms": {
@@ -100,6 +102,7 @@ _ALLOWED_IMPORTS = {
     "agents.simulation",
     "agents.spaces",
     "agents.training",
+    "agents.translation",
     "agents.types",
   },
   "agents.trained_policy": {"agents.environments", "agents.export", "agents.training"},

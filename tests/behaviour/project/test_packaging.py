@@ -87,7 +87,7 @@ def test_wheel_contains_one_top_level_package(wheel):
   assert {
     "agents/configs/cheetah.py",
     "agents/configs/presets/paper.py",
-    "agents/export/same_arguments.csv",
+    "agents/translation/same_arguments.csv",
     "agents/py.typed",
     "agents/export/formats/npz.md",
     "agents/export/templates/README.md",

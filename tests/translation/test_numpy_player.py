@@ -8,7 +8,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.export import evaluate, formats, numpy_player
+from agents.export import evaluate, formats
+from agents.translation import numpy_player
 from tests.export import untrained_runs
 
 _SCRIPT = """

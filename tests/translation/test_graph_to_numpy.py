@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants
 
 from agents import config as config_lib
-from agents.export import graph_to_numpy, numpy_player
+from agents.translation import graph_to_numpy, numpy_player
 
 _X = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
 _IMAGES = np.random.default_rng(1).normal(size=(2, 7, 8, 3)).astype(np.float32)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.export import numpy_player, operation_rules
+from agents.translation import numpy_player, operation_rules
 
 
 def translate(
-  function: Any, inputs: Iterable[str], outputs: Iterable[str]
+  function: Any, inputs: Iterable[str], outputs: Iterable[str], captures: Iterable[np.ndarray] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
   """Translates a function into a program for `numpy_player.compute`.
 
@@ -18,15 +18,17 @@ def translate(
   program, because the translation evaluates them.
 
   Args:
-    function: Concrete function without variables.
+    function: Concrete function.
     inputs: Names of the function's inputs.
     outputs: Names of the function's outputs.
+    captures: Values of the captured variables and tensors, in the order of
+      `function.captured_inputs`. The program treats them as constants.
 
   Returns:
     The program as JSON data, and the arrays that the program uses, by name.
 
   Raises:
-    ConfigError: If the graph contains an unsupported operation.
+    UnsupportedOperation: If there is no rule for an operation of the graph.
   """
   calls: list[list[Any]] = []
   constants: dict[str, Any] = {}
@@ -47,8 +49,9 @@ def translate(
     calls.append([result, name, [encode(argument) for argument in arguments]])
     return {"value": result}
 
+  arguments = [*({"value": name} for name in inputs), *captures]
   values: dict[str, Any] = {
-    tensor.name: {"value": name} for name, tensor in zip(inputs, function.inputs, strict=True)
+    tensor.name: value for tensor, value in zip(function.inputs, arguments, strict=True)
   }
   for operation in function.graph.get_operations():
     if operation.type in ("Placeholder", "NoOp"):
@@ -62,4 +65,15 @@ def translate(
     name: encode(values[tensor.name])["value"]
     for name, tensor in zip(outputs, function.outputs, strict=True)
   }
-  return {"calls": calls, "outputs": encoded}, constants
+  return {"calls": _needed(calls, encoded.values()), "outputs": encoded}, constants
+
+
+def _needed(calls: list[list[Any]], outputs: Iterable[str]) -> list[list[Any]]:
+  """Removes calls that do not contribute to the outputs."""
+  names, needed = set(outputs), []
+  for call in reversed(calls):
+    result, _, arguments = call
+    if result in names:
+      names.update(argument["value"] for argument in arguments if isinstance(argument, dict))
+      needed.append(call)
+  return needed[::-1]

@@ -23,6 +23,10 @@ from agents import config as config_lib
 _Call = Callable[..., Any]
 
 
+class UnsupportedOperation(config_lib.ConfigError):
+  """There is no rule for an operation."""
+
+
 def translate(call: _Call, operation: tf.Operation, inputs: Sequence[Any]) -> list[Any]:
   """Translates one operation.
 
@@ -36,7 +40,7 @@ def translate(call: _Call, operation: tf.Operation, inputs: Sequence[Any]) -> li
     Values of the operation's outputs.
 
   Raises:
-    ConfigError: If the operation is not supported.
+    UnsupportedOperation: If there is no rule for the operation.
   """
   rule = _RULES.get(operation.type)
   if rule is None:
@@ -45,8 +49,8 @@ def translate(call: _Call, operation: tf.Operation, inputs: Sequence[Any]) -> li
   return results if isinstance(results, list) else [results]
 
 
-def _unsupported(operation: tf.Operation, name: str) -> config_lib.ConfigError:
-  return config_lib.ConfigError(
+def _unsupported(operation: tf.Operation, name: str) -> UnsupportedOperation:
+  return UnsupportedOperation(
     f"--format npz: The NumPy player does not support {name}, which the "
     f"policy uses in {operation.name}. Use another format, for example "
     "--format savedmodel."
@@ -186,6 +190,7 @@ _RULES: dict[str, str | Callable[..., Any]] = {
     "where", call("greater", x, 0), x, call("multiply", x, op.get_attr("alpha"))
   ),
   "Identity": lambda call, _, x: x,
+  "ReadVariableOp": lambda call, _, x: x,
   "MatMul": lambda call, op, x, y: call(
     "matmul", x, y, op.get_attr("transpose_a"), op.get_attr("transpose_b")
   ),

@@ -1,0 +1,1 @@
+"""TensorFlow graphs of policies as lists of NumPy calls."""
