@@ -24,7 +24,7 @@ def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm) ->
   metrics = [
     f"{name} became {value}" for name, value in epoch.metrics.items() if not math.isfinite(value)
   ]
-  if metrics or not all(map(_is_finite, algorithm.weights)):
+  if metrics or not epoch.finite_weights:
     names = [name for name, variable in algorithm.variables().items() if not _is_finite(variable)]
     more = f" and {len(names) - 3} others" if len(names) > 3 else ""
     variables = (

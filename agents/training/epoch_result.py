@@ -27,6 +27,7 @@ class Epoch(NamedTuple):
   metrics: dict[str, float]
   gradient_steps: int
   finite_steps: int  # Gradient steps with finite gradients.
+  finite_weights: bool  # Whether all weights are finite after the update.
   episodes: list[episode_data.Episode]  # Ended episodes, in order of time.
   steps: int  # Valid training steps, summed over all environments.
   seconds: dict[str, float]  # Wall-clock time by part; see `time_usage.PARTS`.

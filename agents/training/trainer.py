@@ -112,6 +112,7 @@ class Trainer:
       metrics, advantage = self.algorithm.learn(batch, carry.step_counter, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
+        metrics = {**metrics, "finite_weights": self._finite_weights()}
       ended = transitions.terminated | transitions.truncated
       samples = epoch_result.Samples(
         transitions.observ, transitions.action, transitions.valid, ended, advantage, batch.valid
@@ -177,6 +178,7 @@ class Trainer:
     seconds = {name: float(value) for name, value in seconds.items()}
     gradient_steps = int(numbers.pop("gradient_steps"))
     finite_steps = int(numbers.pop("finite_steps"))
+    finite_weights = bool(numbers.pop("finite_weights"))
     stepping = env.step_seconds - step_seconds
     # Only trainers of several machines measure "exchange".
     exchange = seconds.get("exchange", 0.0)
@@ -190,7 +192,15 @@ class Trainer:
     num_steps = int(np.count_nonzero(samples.valid.numpy()))
     busy = env.busy_seconds - busy_seconds
     return epoch_result.Epoch(
-      numbers, gradient_steps, finite_steps, finished, num_steps, durations, busy, samples
+      numbers,
+      gradient_steps,
+      finite_steps,
+      finite_weights,
+      finished,
+      num_steps,
+      durations,
+      busy,
+      samples,
     )
 
   def evaluate(
@@ -322,6 +332,12 @@ class Trainer:
   def _restore(self, episodes: episode_data.EpisodeState) -> None:
     """Rebuilds running episodes, or begins other ones."""
     self.train_env.batch_env.restore(episodes)
+
+  def _finite_weights(self) -> tf.Tensor:
+    """Returns whether all weights are finite, 1.0 or 0.0."""
+    weights = map(tf.convert_to_tensor, self.algorithm.weights)
+    finite = [tf.reduce_all(tf.math.is_finite(weight)) for weight in weights]
+    return tf.cast(tf.reduce_all(finite), tf.float32)
 
   @tf.function(autograph=False)
   def _copy_variables(self) -> list[tf.Tensor]:

@@ -14,6 +14,7 @@ def _epoch(*episodes):
     {},
     0,
     0,
+    True,
     [
       episode_data.Episode(0, np.zeros((length, 1)), score, info)
       for length, score, info in episodes
