@@ -38,13 +38,13 @@ def draw_noise(rng: np.random.Generator, distributions: Any, batch: int) -> np.n
 def compute(program: dict, values: dict) -> dict[str, np.ndarray]:
   """Returns outputs by name; adds the results of all calls to `values`."""
 
-  def resolve(x: Any) -> Any:
-    if isinstance(x, dict):
-      return values[x["value"]]
+  def literal(x: Any) -> Any:
     return tuple(x) if isinstance(x, list) else ... if x == "..." else x
 
   for result, name, arguments in program["calls"]:
-    values[result] = CALLS[name](*map(resolve, arguments))
+    values[result] = CALLS[name](
+      *[values[x["value"]] if isinstance(x, dict) else literal(x) for x in arguments]
+    )
   return {name: values[value] for name, value in program["outputs"].items()}
 
 

@@ -41,7 +41,6 @@ class VectorizedMujocoTask:
   # The control cost is computed from actions of this type.
   _control_type: Any = np.float32
   _num_axes = 1  # Number of axes of the velocity.
-  _max_speed = np.inf  # Bound of the absolute value of observed velocities.
   # Fields of `MjData` that the formulas read besides the state.
   _fields: tuple[str, ...] = ()
   # Fields of `MjModel` that the formulas read.
@@ -178,10 +177,7 @@ class VectorizedMujocoTask:
     self._position[indices] = position
     qpos, qvel = self._qpos[indices], self._qvel[indices]
     excludes_position = env._exclude_current_positions_from_observation
-    observ = [
-      qpos[:, self._num_axes if excludes_position else 0 :],
-      np.clip(qvel, -self._max_speed, self._max_speed),
-    ]
+    observ = [qpos[:, self._num_axes if excludes_position else 0 :], self._observed(qvel)]
     reward = env._forward_reward_weight * velocity[:, 0]
     cost = env._ctrl_cost_weight * _sum_of_squares(actions.astype(self._control_type))
     parts = {"reward_forward": reward, "reward_ctrl": -cost}
@@ -224,6 +220,10 @@ class VectorizedMujocoTask:
     """
     return self._qpos[indices, :1]
 
+  def _observed(self, qvel: np.ndarray) -> np.ndarray:
+    """Returns observed velocities."""
+    return qvel
+
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray | None:
     """Returns a bool array, [len(qpos)], that is true for healthy robots.
 
@@ -252,7 +252,8 @@ class _HalfCheetah(VectorizedMujocoTask):
 class _Walker2d(VectorizedMujocoTask):
   """Terminates if height or angle of the torso leaves its healthy range."""
 
-  _max_speed = 10
+  def _observed(self, qvel: np.ndarray) -> np.ndarray:
+    return np.clip(qvel, -10, 10)
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     env, z, angle = self._envs[0], qpos[:, 1], qpos[:, 2]
