@@ -11,16 +11,17 @@ import functools
 import os
 import sys
 import traceback
+from typing import Any
 
 from agents import config as config_lib
-from agents import configs, errors, training_run
-from agents.commands import list_configs, merge_settings, parsing
+from agents import configs, errors
+from agents.commands import merge_settings, parsing
 from agents.configs import presets
-from agents.distributed import access, cluster_run
 from agents.distributed import cluster as cluster_lib
-from agents.environments.blocks import base
 from agents.training.faults import interrupts as interrupts_lib
-from agents.training.run_folder import checkpoint, run_folder
+
+# Functions import Gymnasium and modules that need it, because this takes 0.2 s.
+# Help and most errors of arguments do not need them.
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -35,6 +36,8 @@ def main(argv: list[str] | None = None) -> int:
   parser = _parser()
   args = parser.parse_args(argv)
   if args.config == "list":
+    from agents.commands import list_configs
+
     print(list_configs.table())
     return 0
   with interrupts_lib.Interrupts() as interrupts:
@@ -114,6 +117,10 @@ def _parser() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int:
   """Prints the settings or trains the run; returns the exit code."""
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
+  new = None if run else _new(args)
+  from agents import training_run
+  from agents.distributed import access, cluster_run
+
   if cluster:
     cluster = cluster._replace(secret=access.read_secret(args.cluster_secret_file, cluster))
   train = functools.partial(cluster_run.train, cluster) if cluster else training_run.train
@@ -127,7 +134,7 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.
   if not (cluster and cluster.task and run):
-    settings, folder = _resumed(args, run) if run else (_new(args), None)
+    settings, folder = (new, None) if new else _resumed(args, str(run))
     if args.print_config:
       print(settings.describe())
       return 0
@@ -152,13 +159,16 @@ def _new(args: argparse.Namespace) -> merge_settings.Settings:
 
 def _resumed(
   args: argparse.Namespace, run: str
-) -> tuple[merge_settings.Settings, run_folder.RunFolder]:
+) -> tuple[merge_settings.Settings, Any]:
   for option in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(
         f"--{option} can't change an existing run; a resumed run takes "
         "--steps, --device, --video_every, --no-env-processes and --code."
       )
+  from agents import training_run
+  from agents.training.run_folder import checkpoint, run_folder
+
   folder = run_folder.find(run, args.code)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
@@ -171,6 +181,8 @@ def _resumed(
 
 def _print_error(error: Exception, in_process: bool) -> None:
   """Prints an error, with a traceback if the error is unexpected."""
+  from agents.environments.blocks import base
+
   if isinstance(error.__cause__, base.EnvironmentFailure):
     error = error.__cause__
   if isinstance(error, (errors.RunError, OSError)):
