@@ -157,9 +157,7 @@ def _new(args: argparse.Namespace) -> merge_settings.Settings:
   )
 
 
-def _resumed(
-  args: argparse.Namespace, run: str
-) -> tuple[merge_settings.Settings, Any]:
+def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Settings, Any]:
   for option in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(

@@ -9,6 +9,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from agents import build, errors, trained_policy
 from agents import config as config_lib
@@ -179,8 +180,8 @@ def test_repeated_divergence_ends_the_run(tmp_path, capsys):
     assert checkpoint.load(path)[1]["step"] == 0
 
 
-def _corrupt(loop, step, index, value, after=False):
-  """Sets a weight once, before or after the epoch that begins at `step`.
+def _corrupt(loop, step, index, value):
+  """Sets a weight once, before the epoch that begins at `step`.
 
   Returns:
     List that is empty until the weight is set.
@@ -194,12 +195,8 @@ def _corrupt(loop, step, index, value, after=False):
       corrupted.append(step)
 
   def corrupted_epoch(*args):
-    if not after:
-      set_once()
-    result = epoch(*args)
-    if after:
-      set_once()
-    return result
+    set_once()
+    return epoch(*args)
 
   loop._trainer.epoch = corrupted_epoch
   return corrupted
@@ -230,8 +227,23 @@ def test_single_divergence_repeats_only_steps_after_the_checkpoint(finished, tmp
 @pytest.mark.slow
 def test_infinite_weights_are_never_saved_although_metrics_are_finite(tmp_path, capsys):
   loop, folder = make(tmp_path)
-  # Index 0 is a weight of the policy.
-  corrupted = _corrupt(loop, 80, 0, np.inf, after=True)
+  algorithm, epoch = loop._trainer.algorithm, loop._trainer.epoch
+  learn, weight = algorithm.learn, algorithm.weights[0]
+  corrupts, corrupted = tf.Variable(False), []
+
+  def corrupting_learn(*args):
+    metrics, advantage = learn(*args)
+    with tf.control_dependencies(list(metrics.values())):
+      weight.assign(tf.where(corrupts, np.inf, weight))
+    return metrics, advantage
+
+  def corrupted_epoch(*args):
+    corrupts.assign(loop.step == 80 and not corrupted)
+    if corrupts.numpy():
+      corrupted.append(loop.step)
+    return epoch(*args)
+
+  algorithm.learn, loop._trainer.epoch = corrupting_learn, corrupted_epoch
   loop.start()
   loop.run()
   assert corrupted and loop.step == 120

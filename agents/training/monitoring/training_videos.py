@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import cloudpickle
 
@@ -16,6 +17,8 @@ from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import run_folder
 from agents.videos import render_pool
 from agents.videos import video as video_lib
+
+_SECONDS_TO_END = 1.0  # Limit for a killed process group.
 
 
 class VideoRecorder:
@@ -116,8 +119,18 @@ class VideoRecorder:
       contextlib.suppress(ProcessLookupError, PermissionError),
     ):
       os.killpg(self._process.pid, signal.SIGKILL)
+    self._wait_for_group()
     pathlib.Path(self._video.partial_path).unlink(missing_ok=True)
     self._process = None
+
+  def _wait_for_group(self) -> None:
+    """Waits until ffmpeg has ended, because it could still create its file."""
+    assert self._process
+    deadline = time.monotonic() + _SECONDS_TO_END
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+      while time.monotonic() < deadline:
+        os.killpg(self._process.pid, 0)  # Raises if no process is left.
+        time.sleep(0.005)
 
   def _print(self, problem: str) -> None:
     print(f"Note: {self._video.path}: {problem}", file=sys.stderr, flush=True)
