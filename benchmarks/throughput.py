@@ -14,19 +14,22 @@ of several rounds repeats these steps in different ways:
     training    inference and learning, as `train.py` does between two reports
     new         training of an untrained policy, for comparison with other
                 libraries; its episodes differ from the recorded ones
+    evaluation  four episodes of the mean action, as between two epochs
+    evaluation_in_graph  the same, with actions from the compiled graph
 
 The table has steps per second of all environments together, as medians over the
 rounds. A ratio is the median over the ratios of each round.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,11 +42,16 @@ from benchmarks.common import command_line, machine, measuring_process, tables, 
 from benchmarks.peers import libraries, physics
 
 _SECONDS = 3.0  # Duration of the recorded updates, which are then repeated.
-ROWS = "stepping", "inference", "learning", "training", "new"
+ROWS = (
+  *("stepping", "inference", "learning", "training", "new"),
+  *("evaluation", "evaluation_in_graph"),
+)
+_EPISODES = 4  # Number of episodes of an evaluation.
 # Rows of which the table contains the ratio.
 _RATIOS = (
   ("stepping", "physics"),
   ("training", "physics"),
+  ("evaluation", "evaluation_in_graph"),
   ("new", "sb3_training"),
   ("vector_env", "gymnasium_async"),
 )
@@ -69,7 +77,21 @@ class OwnTraining:
 
   def measure(self) -> dict[str, float]:
     """Returns steps per second for each of ROWS except "stepping"."""
-    return {**self._train(self._trained), "new": self._train(self._untrained)["training"]}
+    from agents.simulation import evaluator  # Imports TensorFlow.
+
+    trained = self._train(self._trained)
+    player = self._trainer.evaluator
+    evaluations = {
+      "evaluation": self._evaluate(player.play),
+      "evaluation_in_graph": self._evaluate(functools.partial(evaluator.Evaluator.play, player)),
+    }
+    return {**trained, "new": self._train(self._untrained)["training"], **evaluations}
+
+  def _evaluate(self, play: Callable[[int], list[Any]]) -> float:
+    """Returns the steps per second of an evaluation."""
+    start = time.perf_counter()
+    episodes = play(_EPISODES)
+    return sum(episode.length for episode in episodes) / (time.perf_counter() - start)
 
   def _record(self) -> np.ndarray:
     """Performs the updates that `_train` repeats, and returns their actions."""

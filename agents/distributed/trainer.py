@@ -116,8 +116,8 @@ class DistributedTrainer(trainer.Trainer):
   def close(self) -> None:
     """See `Trainer.close`."""
     self.train_env.batch_env.close()
-    if self._evaluator:
-      self._evaluator.close()
+    if self.evaluator:
+      self.evaluator.close()
 
   def exchange(self, value: Any) -> list[Any]:
     """Gathers a value from every machine, and updates `stopped_by`.
@@ -149,10 +149,10 @@ class DistributedTrainer(trainer.Trainer):
       return self.stopped
 
     finished: list[episode_data.Episode] | None = []
-    if self._evaluator:
+    if self.evaluator:
       rows = self._communicator.local_rows(self._num_eval_envs)
       shares = rollout_to_batch.shares(num_episodes, self._num_eval_envs)[rows]
-      finished = self._evaluator.play(sum(shares), stop)
+      finished = self.evaluator.play(sum(shares), stop)
     while finished is not None and any(self.exchange(False)):
       if self.stopped:
         return None

@@ -293,7 +293,7 @@ class BatchEnv:
       self._log.record_step(rows, reports.get(step, {}), may_wait=True)
     self._source.received = self._result_bytes.copy()
     self._consistent = True
-    return episodes_left - played_steps.ended(arrays).sum(0)
+    return episodes_left - episode_data.ended(arrays).sum(0)
 
   def snapshot(self) -> episode_data.EpisodeState:
     """Returns seeds and actions of the running episodes.

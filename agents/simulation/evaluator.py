@@ -8,7 +8,7 @@ from agents import types
 from agents.environments.data import episode_data
 from agents.simulation import in_graph_batch_env, rollout_to_batch, simulate
 
-_CHUNK = 50  # Maximum number of batched steps between two calls of `stop`.
+CHUNK = 50  # Maximum number of batched steps between two calls of `stop`.
 
 
 class Evaluator:
@@ -89,6 +89,6 @@ class Evaluator:
   def _chunk(self, carry: types.Carry, episodes_left: tf.Tensor) -> tuple[types.Carry, tf.Tensor]:
     with tf.device("CPU:0"):  # Environments run on the CPU.
       simulation, episodes_left = simulate.simulate_episodes(
-        self.env, self._actor, carry, _CHUNK, self._explore, episodes_left
+        self.env, self._actor, carry, CHUNK, self._explore, episodes_left
       )
     return simulation.carry, episodes_left

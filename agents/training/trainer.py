@@ -78,7 +78,7 @@ class Trainer:
     self.algorithm = algorithm
     self.train_env = train_env
     self.rollout_spec = rollout_spec
-    self._evaluator = evaluator
+    self.evaluator = evaluator
     self._actor: simulate.Actor = algorithm
     self._carry: types.Carry | None = None
     self._episodes: episode_data.EpisodeState | None = None
@@ -216,7 +216,7 @@ class Trainer:
       Scores and lengths of the episodes in ascending order of scores, or None
       if aborted.
     """
-    finished = self._evaluator.play(num_episodes, stop)
+    finished = self.evaluator.play(num_episodes, stop)
     if finished is None:
       return None
     results = sorted((episode.score, episode.length) for episode in finished)
@@ -307,7 +307,7 @@ class Trainer:
   def close(self) -> None:
     """Closes all environments. Repeated calls have no effect."""
     self.train_env.batch_env.close()
-    self._evaluator.close()
+    self.evaluator.close()
 
   def _begin(
     self, episodes: episode_data.EpisodeState, step_counter: Any = 0, state: Any = None

@@ -40,7 +40,7 @@ def test_environments_of_all_machines_have_the_seeds_of_one_machine(trainers):
 
 def test_machine_without_evaluation_environments_can_be_closed(trainers):
   made = trainers(4)  # The 4 machines share 3 evaluation environments.
-  evaluators = [trainer._evaluator for trainer in made]
+  evaluators = [trainer.evaluator for trainer in made]
   num_eval_envs = [len(evaluator.env) if evaluator else 0 for evaluator in evaluators]
   assert sum(num_eval_envs) == 3 and 0 in num_eval_envs
 

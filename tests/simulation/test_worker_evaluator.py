@@ -116,6 +116,7 @@ def test_episodes_equal_those_of_the_graph():
   player.close()
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("name", ["Hopper-v5", "CartPole-v1", "Pendulum-v1"])
 def test_networks_act_as_in_the_graph(name, monkeypatch):
   player = _trained(config.Config(env=config.Env(name, max_length=60)))
@@ -128,6 +129,7 @@ def test_networks_act_as_in_the_graph(name, monkeypatch):
     np.testing.assert_allclose(episode.action[:5], expected.action[:5], atol=1e-5)
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("kind", ["dict", "nested"])
 def test_parts_of_spaces_reach_the_policy(kind, monkeypatch):
   player = _trained(config.Config(), functools.partial(echo.Echo, kind))
@@ -139,6 +141,7 @@ def test_parts_of_spaces_reach_the_policy(kind, monkeypatch):
   player.close()
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize(
   "network", [{"network.frame_stack": 2}, {"network.recurrent": "gru"}, {"image": True}]
 )
@@ -165,6 +168,7 @@ def test_policy_has_the_current_weights():
   np.testing.assert_allclose(after.action, 2 * before.action)
 
 
+@pytest.mark.slow
 def test_number_of_workers_does_not_change_bits():
   env = config.Env("HalfCheetah-v5", max_length=100)
 
@@ -187,6 +191,7 @@ def test_bits_do_not_depend_on_the_split_over_machines():
   assert parts == whole
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("fault", ["crash", "kill"])
 def test_killed_worker_is_replaced_with_the_same_episodes(fault, tmp_path):
   actor, constructors = _Linear(), [functools.partial(toy.Counter, 130)] * 3

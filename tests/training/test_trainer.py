@@ -140,7 +140,7 @@ def test_epochs_and_evaluations_are_traced_once(continuous):
   for progress in (0.1, 0.2):
     trainer.epoch(progress)
     trainer.evaluate(3, _never)
-    functions.append(trainer._evaluator._function)
+    functions.append(trainer.evaluator._function)
   assert trainer.train_epoch.experimental_get_tracing_count() == 1
   assert functions[0] is functions[1]
 

@@ -193,7 +193,7 @@ class GymnasiumBlock(base.BlockBase):
         raise
       for name, values in steps.items():
         values.append(arrays[name].copy())
-      left -= played_steps.ended(arrays)
+      left -= episode_data.ended(arrays)
       if self.heartbeat:
         self.heartbeat()
     stacked = {name: np.stack(values) for name, values in steps.items()}

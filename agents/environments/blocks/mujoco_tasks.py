@@ -56,7 +56,7 @@ class VectorizedMujocoTask:
     self._compute_contact_forces = mujoco.mj_rnePostConstraint
     self._envs = list(envs)
     self._model, state = envs[0].model, mujoco.mjtState
-    self._state_type = int(state.mjSTATE_FULLPHYSICS | state.mjSTATE_WARMSTART | state.mjSTATE_CTRL)
+    self._state_type = int(state.mjSTATE_INTEGRATION)  # All inputs of `mj_step`.
     # States before and after the latest step, [N, state size].
     self._before, self._state = np.zeros(
       (2, len(envs), mujoco.mj_stateSize(self._model, self._state_type))

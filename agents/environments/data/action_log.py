@@ -95,9 +95,7 @@ class ActionLog:
       if report.next_seed and not report.failed_resets
     }
     if reports or may_wait:
-      ended = arrays["terminated"] | arrays["truncated"]
-      if reports:
-        ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
+      ended = episode_data.ended(arrays)
     finished = self.record(arrays["action"], arrays["active"], arrays["reward"], ended, next_seeds)
     for offset, episode in finished.items():
       report = reports[self.first + offset]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,16 @@ def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
     for number_type, numpy_type in _NUMPY_TYPES.items()
     if isinstance(value, (number_type, numpy_type))
   }
+
+
+def ended(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+  """Returns where an episode has ended or failed, [..., B] bool.
+
+  Args:
+    arrays: Fields of `buffer_layout.batch_layout` after steps, [..., B].
+  """
+  failed = arrays["active"] & ~arrays["valid"]
+  return arrays["terminated"] | arrays["truncated"] | failed
 
 
 def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Steps that blocks played with a policy, without the trainer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +31,3 @@ def join(shares: Sequence[PlayedSteps]) -> PlayedSteps:
     for step, report in share.reports.items():
       reports.setdefault(step, {}).update(report)
   return PlayedSteps(arrays, reports)
-
-
-def ended(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-  """Returns where an episode has ended or failed, [..., N] bool.
-
-  Args:
-    arrays: FIELDS by name, of shape [..., N].
-  """
-  failed = arrays["active"] & ~arrays["valid"]
-  return arrays["terminated"] | arrays["truncated"] | failed

@@ -225,7 +225,7 @@ def test_evaluation_scores_equal_those_of_a_plain_python_loop(trained):
 
 
 def test_environments_wait_after_their_share_of_an_evaluation(trained):
-  batch = trained.trainer._evaluator.env.batch_env
+  batch = trained.trainer.evaluator.env.batch_env
   before = batch.get("taken")
   trained.trainer.evaluate(10, _never)
   seed = random.stream(_SEED, "eval")
