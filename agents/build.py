@@ -11,7 +11,8 @@ import tensorflow as tf
 from agents import class_loader, spaces
 from agents import config as config_lib
 from agents.algorithms import feed_forward_model, gpu_learner, image_ppo, ppo
-from agents.environments import backends, batch_env
+from agents.environments import batch_env
+from agents.environments import train_env as train_env_lib
 from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.environments.workers import pool
@@ -83,32 +84,6 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
       "algorithm.type", config.type, methods=_METHODS, arguments=config.kwargs
     ),
     **config.kwargs,
-  )
-
-
-def train_env(
-  config: config_lib.Config, workers: pool.WorkerPool | None, rows: slice = slice(None)
-) -> batch_env.BatchEnv:
-  """Builds the training environments.
-
-  Args:
-    config: Configuration of the run.
-    workers: Processes that step environments; None steps them in this process.
-    rows: Indices of the environments to build; all by default.
-  """
-  if config.stagger and config.algorithm.segment_length:
-    constructors = make.staggered(config.env, config.num_envs, config.seed)
-  else:
-    constructors = [make.MakeEnv(config.env)] * config.num_envs
-  budget = workers.failure_budget if workers else failure_budget.FailureBudget(config.max_failures)
-  block_class = backends.block_class(config)
-  return batch_env.BatchEnv(
-    constructors[rows],
-    None if block_class else workers,
-    config.seed,
-    budget,
-    block_class,
-    rows.start or 0,
   )
 
 
@@ -217,7 +192,11 @@ def torso(
   return None
 
 
-def trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> trainer_lib.Trainer:
+def trainer(
+  config: config_lib.Config,
+  workers: pool.WorkerPool | None,
+  train_env: batch_env.BatchEnv | None = None,
+) -> trainer_lib.Trainer:
   """Builds environments, networks and algorithm, ready for the first epoch.
 
   With `device` "gpu", updates run on a GPU. Actions are always computed on the
@@ -226,8 +205,9 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> train
   Args:
     config: Configuration of the run.
     workers: Processes that step environments; None steps them in this process.
+    train_env: Training environments; by default, this function builds them.
   """
-  env = train_env(config, workers)
+  env = train_env or train_env_lib.build(config, workers)
   make_algorithm: Callable[[], trainer_lib.Algorithm] = functools.partial(
     algorithm, config, env.observation_space, env.action_space
   )

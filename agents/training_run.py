@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from agents import config as config_lib
 from agents.commands import parsing
 from agents.environments import backends
+from agents.environments import train_env as train_env_lib
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
 from agents.training import compile_cache
@@ -177,16 +178,23 @@ def open_trainer(
   Raises:
     ConfigError: If the parts of the run do not fit each other.
   """
-  workers = trainer = None
+  workers = train_env = trainer = None
   with compile_cache.compile_cache():
     try:
-      # The worker processes start while this process imports TensorFlow.
+      # The workers build environments while this process imports TensorFlow.
       workers = start_workers.start_workers(config, interrupts.give_up_fd)
+      if not make_trainer:
+        train_env = train_env_lib.build_in_background(config, workers)
       with quiet_imports.quiet_imports():
         from agents import build
 
         build.setup(config)
-      trainer = (make_trainer or build.trainer)(config, workers)
+      if make_trainer:
+        trainer = make_trainer(config, workers)
+      else:
+        trainer = build.trainer(config, workers, train_env)
+      if train_env:
+        train_env.wait_until_built()
       yield trainer
     finally:
       if workers:

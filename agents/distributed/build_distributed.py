@@ -15,6 +15,7 @@ from agents.distributed import (
   shared_updates,
 )
 from agents.distributed import cluster as cluster_lib
+from agents.environments import train_env as train_env_lib
 from agents.environments.workers import pool
 from agents.simulation import in_graph_batch_env, worker_evaluator
 
@@ -66,7 +67,7 @@ def trainer(
   Returns:
     A `Coordinator` on machine 0, a `Participant` on any other machine.
   """
-  train_env = build.train_env(config, workers, communicator.local_rows(config.num_envs))
+  train_env = train_env_lib.build(config, workers, communicator.local_rows(config.num_envs))
   algorithm = build.algorithm(
     config,
     train_env.observation_space,

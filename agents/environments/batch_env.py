@@ -449,7 +449,12 @@ class BatchEnv:
     self.close()
 
   def _open(self) -> None:
-    """Allocates the buffer and builds all environments."""
+    """Builds all environments."""
+    self._begin_open()
+    self._finish_open()
+
+  def _begin_open(self) -> None:
+    """Allocates the buffer; builds the environments or asks the workers."""
     both_spaces = self.observation_space, self.action_space
     layout = buffer_layout.batch_layout(len(self), *both_spaces)
     descriptor = shared_memory.create(layout.num_bytes)
@@ -465,7 +470,7 @@ class BatchEnv:
           self._constructors, self.first, both_spaces, self._arrays, *options
         )
       else:
-        self._block = self._workers.open(
+        self._block = self._workers.begin_open(
           self._block_class,
           self._constructors,
           self.first,
@@ -474,6 +479,11 @@ class BatchEnv:
           self._source,
           *options,
         )
+
+  def _finish_open(self) -> None:
+    """Waits until the workers have built the environments."""
+    if self._workers is not None:
+      self._workers.finish_open(self._block)
 
   def _record_resets(self, infos: dict[int, dict[str, Any]]) -> None:
     """Does nothing; `InfoBatchEnv` stores infos of resets outside of steps."""

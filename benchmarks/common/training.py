@@ -58,12 +58,15 @@ def open_workers(config: config_lib.Config) -> Iterator[pool.WorkerPool | None]:
 
 
 @contextlib.contextmanager
-def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> Iterator[Any]:
+def open_trainer(
+  config: config_lib.Config, workers: pool.WorkerPool | None, train_env: Any = None
+) -> Iterator[Any]:
   """Builds a trainer; closes it afterwards.
 
   Args:
     config: Configuration of the run.
     workers: Workers that step the environments, or None.
+    train_env: Training environments; see `build.trainer`.
 
   Yields:
     The trainer, before its `start`.
@@ -71,5 +74,5 @@ def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None) -> 
   from agents import build
 
   build.setup(config)
-  with contextlib.closing(build.trainer(config, workers)) as trainer:
+  with contextlib.closing(build.trainer(config, workers, train_env)) as trainer:
     yield trainer

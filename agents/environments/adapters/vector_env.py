@@ -75,7 +75,7 @@ class VectorEnv(vector.VectorEnv):
         workers = stack.enter_context(pool.WorkerPool(min(self.num_envs, workers)))
       self._block: Block
       if isinstance(workers, pool.WorkerPool):
-        self._block = workers.open(
+        self._block = workers.begin_open(
           autoreset_block.AutoresetBlock,
           constructors,
           0,
@@ -84,6 +84,7 @@ class VectorEnv(vector.VectorEnv):
           None,
           self.autoreset_mode,
         )
+        workers.finish_open(self._block)
       else:
         self._block = autoreset_block.AutoresetBlock(
           constructors, 0, spaces, self._arrays, self.autoreset_mode

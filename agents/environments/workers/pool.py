@@ -118,7 +118,7 @@ class WorkerPool:
     """Process ids of the workers."""
     return [worker.process.pid for worker in self._workers]
 
-  def open(
+  def begin_open(
     self,
     block_class: type[base.BlockBase],
     constructors: Sequence[base.Constructor],
@@ -128,7 +128,7 @@ class WorkerPool:
     source: replay_source.ReplaySource | None,
     *options: Any,
   ) -> RemoteBlock:
-    """Builds environments on all workers, with an even share on each.
+    """Lets all workers build environments, with an even share on each.
 
     Args:
       block_class: Class of the shares; `layout` describes the shared memory.
@@ -141,7 +141,7 @@ class WorkerPool:
       options: Further arguments of the block class.
 
     Returns:
-      The block.
+      The block, for `finish_open`.
 
     Raises:
       RuntimeError: If too many batches are open, or a worker has failed.
@@ -162,14 +162,25 @@ class WorkerPool:
       args = block_class, size, rows, first, registrations, pickled, spaces, options
       requests[worker] = protocol.encode(protocol.REQUEST, (number, "open", args))
     block = RemoteBlock(self, number, shares, os.dup(descriptor), requests)
+    self._open[block] = source
+    self.ask(block, block.build, replacement.SECONDS_TO_OPEN)
+    return block
+
+  def finish_open(self, block: RemoteBlock) -> None:
+    """Waits until all workers have built their environments of a block.
+
+    Args:
+      block: Result of `begin_open`. The block is closed after an error.
+
+    Raises:
+      Exception: See `wait`.
+    """
     try:
-      self.wait(self.ask(block, block.build, replacement.SECONDS_TO_OPEN))
+      self.wait(next(x for x in self._requests if x.is_build and x.block is block))
     except Exception:
       with contextlib.suppress(Exception):
         block.close()  # Some workers have built their share.
       raise
-    self._open[block] = source
-    return block
 
   def ask(
     self, block: RemoteBlock, messages: replacement.Messages, min_seconds: float = 0.0
@@ -285,11 +296,13 @@ class WorkerPool:
   def _can_replace(self) -> bool:
     """Returns whether a new worker could continue the work of a dead one.
 
-    A new worker cannot repeat answers that were not returned yet, and it cannot
-    rebuild a block without a source.
+    A new worker cannot repeat answers that were not returned yet, except those
+    to a build, and it cannot rebuild a used block without a source.
     """
-    return None not in self._open.values() and not any(
-      not request.waiting and request.block in self._open for request in self._requests
+    building = [request.block for request in self._requests if request.is_build]
+    return all(source or block in building for block, source in self._open.items()) and not any(
+      not request.waiting and not request.is_build and request.block in self._open
+      for request in self._requests
     )
 
   def _answer(

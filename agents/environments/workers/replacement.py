@@ -29,6 +29,11 @@ class Request:
   waiting: list[connection.WorkerConnection]  # In the order of their rows.
   answers: list[protocol.Answer]
 
+  @property
+  def is_build(self) -> bool:
+    """Whether the request builds the environments of its block."""
+    return self.messages is self.block.build
+
 
 def replace_worker(
   worker: connection.WorkerConnection,
@@ -46,7 +51,8 @@ def replace_worker(
   Args:
     worker: Worker that died.
     death: Error that describes its death.
-    blocks: Open blocks, with the source of their running episodes.
+    blocks: Open blocks, with the source of their running episodes; None only
+      while a block is being built.
     requests: Requests to which some answers have not arrived.
     failure_budget: Records the failure.
     receive: Receives one answer, given a worker and the minimum of its time
@@ -56,6 +62,7 @@ def replace_worker(
     WorkerDied: If the failure budget is used up.
   """
   repeated = [request for request in requests if worker in request.waiting]
+  building = [request.block for request in repeated if request.is_build]
   while True:
     failed = [
       episode
@@ -70,11 +77,10 @@ def replace_worker(
     try:
       worker.replace_process()
       for block, source in blocks.items():
-        if rows := block.shares.get(worker):
+        if (rows := block.shares.get(worker)) and block not in building:
           worker.send(*block.build[worker])
           receive(worker, SECONDS_TO_OPEN)
-          assert source
-          if source.log.begun:
+          if source and source.log.begun:
             worker.send(*block.message(worker, "replay", *source.running()))
             if differing := source.differing(rows, receive(worker, 0.0)):
               failure_budget.expect(len(differing))
