@@ -114,7 +114,7 @@ def run(
   print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them finished before.", flush=True)
   thread_indices, failures = itertools.count(), []
   with concurrent.futures.ThreadPoolExecutor(
-    at_once, initializer=lambda: _pin_thread(next(thread_indices), at_once)
+    at_once, initializer=lambda: pin_thread(next(thread_indices), at_once)
   ) as pool:
     futures = {pool.submit(_run, job, logdir, at_once, num_episodes): job for job in remaining}
     try:
@@ -315,7 +315,7 @@ def train(job: Job, logdir: pathlib.Path, *options: str) -> run_folder.RunFolder
   return folders[0]
 
 
-def _pin_thread(index: int, at_once: int):
+def pin_thread(index: int, at_once: int):
   """Pins the calling thread and its children to a core if `at_once` > 1."""
   if at_once > 1 and hasattr(os, "sched_setaffinity"):
     cores = sorted(os.sched_getaffinity(0))
