@@ -199,8 +199,9 @@ def open_trainer(
     finally:
       if workers:
         workers.close()
-      if trainer:
-        trainer.close()
+      for part in (trainer, train_env):
+        if part:
+          part.close()
 
 
 class TrainingRun:

@@ -20,6 +20,7 @@ import itertools
 import json
 import math
 import pathlib
+import shlex
 import statistics
 import time
 from collections.abc import Sequence
@@ -32,7 +33,10 @@ from agents import config as config_lib
 from agents.environments.workers import pool as pool_lib
 from benchmarks.common import command_line, scored_runs, tables, training
 
-FIELDS = "config", "variant", "seed", "goal", "steps", "onset", "latest", "seconds", "commit"
+FIELDS = (
+  *("config", "variant", "seed", "quantity", "goal", "steps"),
+  *("onset", "latest", "seconds", "commit"),
+)
 _EPISODES = 20  # Latest training episodes whose mean must reach the goal.
 # Quantity of an episode and its goal, by environment id.
 GOALS = {
@@ -139,13 +143,13 @@ def table(rows: dict[str, list[dict[str, Any]]]) -> str:
 def _run(args: argparse.Namespace, variant: str, seed: int, goal: tuple[str, float]) -> dict:
   """Measures one run in a child process; returns its row."""
   commit, start = scored_runs.commit(), time.monotonic()
-  settings = [*args.set, *variant.split()]
-  arguments = json.dumps([args.config, settings, seed, goal, args.steps])
+  arguments = json.dumps([args.config, shlex.split(variant), seed, goal, args.steps])
   result = command_line.measure_in_child("benchmarks.onset", "--measure", arguments)
   return {
     "config": pathlib.Path(args.config).stem,
     "variant": variant,
     "seed": seed,
+    "quantity": goal[0],
     "goal": goal[1],
     "steps": args.steps,
     "onset": result["onset"] or "",
@@ -157,7 +161,7 @@ def _run(args: argparse.Namespace, variant: str, seed: int, goal: tuple[str, flo
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
-  parser = command_line.make_parser(__doc__, config="humanoid", seeds="200-207", set="")
+  parser = command_line.make_parser(__doc__, config="humanoid", seeds="200-207")
   parser.add_argument(
     "--variant",
     metavar="'KEY=VALUE ...'",
@@ -177,13 +181,18 @@ def main(argv: list[str] | None = None):
     print(json.dumps(measure(config, goal, steps)))
     return
   variants = ["", *args.variant]
-  env_id = training.load_config(args.config, args.set).env.id
+  env_id = training.load_config(args.config).env.id
   for variant in variants:  # Reports mistakes before the first run.
-    training.load_config(args.config, [*args.set, *variant.split()])
+    training.load_config(args.config, shlex.split(variant))
   goal = ("return", args.goal) if args.goal is not None else GOALS.get(env_id)
   if not goal:
     raise SystemExit(f"{env_id} has no goal: give a mean return as --goal.")
-  fixed = {"config": pathlib.Path(args.config).stem, "goal": str(goal[1]), "steps": str(args.steps)}
+  fixed = {
+    "config": pathlib.Path(args.config).stem,
+    "quantity": goal[0],
+    "goal": str(goal[1]),
+    "steps": str(args.steps),
+  }
   done = {
     (row["variant"], int(row["seed"])): row
     for row in scored_runs.read(args.out)

@@ -1,5 +1,6 @@
 """Python code can train, resume and stop a run without the command line."""
 
+import os
 import signal
 
 import pytest
@@ -87,4 +88,18 @@ def test_error_while_building_the_trainer_leaves_no_run_folder(config, tmp_path,
   monkeypatch.setattr(build, "trainer", fail)
   with pytest.raises(config_lib.ConfigError, match="no trainer"):
     training_run.train(_options(config, tmp_path))
+  assert not list(tmp_path.iterdir())
+
+
+def test_environments_that_fail_only_in_workers_leave_no_run_folder(config, tmp_path):
+  config = config.override(
+    {
+      "env.id": "tests.environments.faulty_envs:FailsInWorkers",
+      "env.kwargs": {"pid": os.getpid()},
+      "num_workers": 1,
+    }
+  )
+  with pytest.raises(ValueError, match="faulty constructor") as error:
+    training_run.train(training_run.Options(config, "small", str(tmp_path)))
+  assert "Environment 0" in str(error.value.__cause__)
   assert not list(tmp_path.iterdir())

@@ -21,11 +21,16 @@ class BackgroundBatchEnv(batch_env.BatchEnv):
     """Waits for the workers.
 
     Raises:
-      Exception: Error of an environment; its cause names the environment.
+      Exception: Error of an environment; its cause names the environment. The
+        batch is closed then.
     """
     if not self._is_built:
       self._is_built = True
-      self._finish_open()
+      try:
+        self._finish_open()
+      except Exception:
+        self.is_closed = True  # The workers have closed the environments.
+        raise
 
   def _check_open(self) -> None:
     super()._check_open()

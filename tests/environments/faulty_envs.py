@@ -293,6 +293,19 @@ class Stuck(toy.Counter):
     return super().step(action)
 
 
+class FailsInWorkers(toy.Counter):
+  """Can be built in one process only.
+
+  Args:
+    pid: Id of this process.
+  """
+
+  def __init__(self, pid: int):
+    super().__init__()
+    if os.getpid() != pid:
+      raise ValueError("faulty constructor")
+
+
 class LogsLifetime(toy.Counter):
   """Appends a line to a file when it is built and when it is closed.
 
