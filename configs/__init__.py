@@ -1,14 +1,15 @@
 """Named configs: one experiment per module, as a constant `CONFIG`.
 
 A module lists the differences from another config, and gives the reasons. Most
-modules have a constant `EXPECTED` with the results from README.md; see
-`Expected`.
+modules have a constant `EXPECTED` with the results from
+docs/results/learning.csv; see `Expected`.
 """
 
 import importlib
 import os
 import pkgutil
 import runpy
+import statistics
 import sys
 import traceback
 from typing import NamedTuple
@@ -20,10 +21,15 @@ from agents import config_parsing
 class Expected(NamedTuple):
   """Results of a config at the end of training, with the mean action."""
 
-  score: float  # Mean return over the seeds.
-  std: float | None  # Standard deviation over the seeds; None for one seed.
-  seeds: int  # Number of runs.
+  scores: tuple[float, ...]  # Mean return of each seed's final policy.
+  interval: tuple[float, float]  # 95 % bootstrap interval of the IQM.
   minutes: float  # Duration of a run on at most two CPU cores.
+
+  @property
+  def iqm(self) -> float:
+    """Interquartile mean: mean without the lowest and the highest quarter."""
+    cut = len(self.scores) // 4
+    return statistics.fmean(sorted(self.scores)[cut : len(self.scores) - cut])
 
 
 def names() -> list[str]:

@@ -12,4 +12,4 @@ CONFIG = short_segments.CONFIG.override(
   {"env.id": "Ant-v5", "algorithm.lr_schedule": "kl_adaptive"}
 )
 
-EXPECTED = dict(score=3361, std=330, seeds=5, minutes=3.1)
+EXPECTED = dict(scores=(3093, 3667, 3745, 3280, 3018), interval=(3043, 3719), minutes=3.1)

@@ -16,4 +16,4 @@ CONFIG = default.CONFIG.override(
   }
 )
 
-EXPECTED = dict(score=500, std=0, seeds=5, minutes=0.2)
+EXPECTED = dict(scores=(500, 500, 500, 500, 500), interval=(500, 500), minutes=0.2)

@@ -13,4 +13,4 @@ CONFIG = short_segments.CONFIG.override(
   {"env.id": "Humanoid-v5", "algorithm.lr_schedule": "kl_adaptive"}
 )
 
-EXPECTED = dict(score=3007, std=2157, seeds=5, minutes=3.8)
+EXPECTED = dict(scores=(974, 2997, 4554, 811, 5701), interval=(919, 5319), minutes=3.8)

@@ -17,4 +17,4 @@ CONFIG = default.CONFIG.override(
   }
 )
 
-EXPECTED = dict(score=-165, std=10, seeds=5, minutes=0.3)
+EXPECTED = dict(scores=(-173, -158, -172, -150, -172), interval=(-173, -153), minutes=0.3)

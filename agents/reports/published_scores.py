@@ -10,6 +10,7 @@ rl_games were read from published curves.
 import csv
 import pathlib
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -19,6 +20,14 @@ class PublishedScore(NamedTuple):
   steps: int  # Budget in environment steps.
   score: float  # Undiscounted return of an episode.
   source: str  # Library, version of the task, and number of runs.
+
+  def reached_by(self, scores: Sequence[float]) -> str:
+    """Returns the share of the scores that reach this score, such as "80 %".
+
+    Args:
+      scores: Scores of runs with the same task and budget.
+    """
+    return f"{100 * sum(score >= self.score for score in scores) / len(scores):.0f} %"
 
 
 def up_to(task: str, steps: int) -> list[PublishedScore]:

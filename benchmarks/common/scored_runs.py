@@ -16,11 +16,12 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import yaml
 
 from agents import config as config_lib
 from agents.commands import merge_settings
-from agents.reports import published_scores
+from agents.reports import curves, published_scores
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder
 from benchmarks.common import evaluation, machine, tables, training
@@ -210,31 +211,46 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
     groups.setdefault(key, []).append(row)
   lines = []
   for (config, variant, steps), group in groups.items():
-    cells = [spread([float(row[name]) for row in group]) for name in ("mean_action", "sampled")]
+    scores, sampled = ([float(row[name]) for row in group] for name in ("mean_action", "sampled"))
+    estimate = curves.estimate(np.array(scores))
+    digits = _digits(scores)
     best = published_scores.best(group[0]["task"], int(steps))
     lines.append(
       [
         f"{config} {variant}".strip(),
         f"{int(steps):,}",
         format_seeds(int(row["seed"]) for row in group),
-        *cells,
+        spread(scores),
+        f"{estimate.mean:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]",
+        f"{min(scores):.{digits}f}",
+        spread(sampled),
         _minutes(group),
         f"{best.score:g} ({best.source})" if best else "-",
+        best.reached_by(scores) if best else "-",
       ]
     )
   return tables.markdown(
-    ["config", "steps", "seeds", "mean action", "sampled", "minutes", "best published"], lines
+    [
+      *("config", "steps", "seeds", "mean action", "IQM [95 %]", "worst"),
+      *("sampled", "minutes", "best published", "reached by"),
+    ],
+    lines,
   )
 
 
 def spread(values: Sequence[float]) -> str:
   """Returns mean and standard deviation, such as "6000 ± 100"."""
-  largest = max(map(abs, values))
-  digits = 0 if largest >= 50 else 1 if largest >= 1 else 3
+  digits = _digits(values)
   text = f"{statistics.fmean(values):.{digits}f}"
   if len(values) > 1:
     text += f" ± {statistics.stdev(values):.{digits}f}"
   return text
+
+
+def _digits(values: Sequence[float]) -> int:
+  """Returns the number of digits behind the decimal point of scores."""
+  largest = max(map(abs, values))
+  return 0 if largest >= 50 else 1 if largest >= 1 else 3
 
 
 def _minutes(rows: Sequence[dict[str, str]]) -> str:

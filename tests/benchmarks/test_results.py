@@ -2,11 +2,12 @@
 
 import json
 import pathlib
-import re
 
+import numpy as np
 import pytest
 
 from agents import configs
+from agents.reports import curves
 from benchmarks import ablation
 from benchmarks.common import scored_runs
 
@@ -14,13 +15,8 @@ _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _ROWS = scored_runs.read(_DOCS / "results" / "learning.csv")
 _EARLIER = scored_runs.read(_DOCS / "results" / "earlier.csv")
 _PARTS = scored_runs.read(_DOCS / "results" / "ablation.csv")
-# Cells of the table in the README: config, number and unit of steps (optional),
-# number of seeds, return with the mean action, return with sampled actions.
-_README = re.findall(
-  r"^\| `(\w+)`[^|]*\| (?:(\d+)([kM]) \| )?(\d+) \| ([^|]+) \| ([^|]+) \|",
-  (_DOCS.parent / "README.md").read_text(),
-  re.MULTILINE,
-)
+# Rows with the budgets of the configs.
+_CONFIGS = [row for row in _ROWS if int(row["steps"]) == configs.load(row["config"])[1].steps]
 
 
 def test_results_are_complete():
@@ -52,6 +48,7 @@ def test_ablation_belongs_to_the_current_configs_and_variants():
 
 
 def test_pages_show_the_tables_of_all_rows():
+  assert scored_runs.summary(_CONFIGS) in (_DOCS.parent / "README.md").read_text()
   page = (_DOCS / "results.md").read_text()
   assert scored_runs.summary(_ROWS) in page
   assert ablation.table(_PARTS) in page
@@ -59,18 +56,13 @@ def test_pages_show_the_tables_of_all_rows():
   assert scored_runs.summary(_EARLIER) in experiments
 
 
-@pytest.mark.parametrize(
-  "name, steps, unit, seeds, mean_action, sampled", _README, ids=lambda cell: cell
-)
-def test_readme_shows_the_returns_of_the_rows(name, steps, unit, seeds, mean_action, sampled):
-  budget = int(steps) * {"k": 1_000, "M": 1_000_000}[unit] if steps else configs.load(name)[1].steps
-  rows = [row for row in _ROWS if row["config"] == name and int(row["steps"]) == budget]
-  assert len(rows) == int(seeds)
-  for kind, shown in (("mean_action", mean_action), ("sampled", sampled)):
-    returns = [float(row[kind]) for row in rows]
-    assert scored_runs.spread(returns) == shown.strip()
-
-
-def test_readme_shows_all_rows_with_the_budgets_of_the_configs():
-  rows = [row for row in _ROWS if int(row["steps"]) == configs.load(row["config"])[1].steps]
-  assert sum(int(seeds) for _, _, _, seeds, _, _ in _README) == len(rows)
+def test_configs_contain_the_returns_of_the_rows():
+  expected = {name: configs.about(name)[1] for name in configs.names()}
+  expected = {name: results for name, results in expected.items() if results}
+  assert expected.keys() == {row["config"] for row in _CONFIGS}
+  for name, results in expected.items():
+    scores = [float(row["mean_action"]) for row in _CONFIGS if row["config"] == name]
+    assert results.scores == pytest.approx(scores, rel=5e-3)
+    estimate = curves.estimate(np.array(scores))
+    assert results.interval == pytest.approx((estimate.low, estimate.high), rel=5e-3)
+    assert results.iqm == pytest.approx(estimate.mean, rel=5e-3)

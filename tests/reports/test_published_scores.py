@@ -18,3 +18,8 @@ def test_best_score_is_from_the_largest_budget():
   assert best == published_scores.PublishedScore(3_000_000, 6862, "rl_games, v4, 1 run")
   assert published_scores.best("Humanoid-v5", 1_000_000).score == 3149
   assert published_scores.best("Mine-v0", 1_000_000) is None
+
+
+def test_share_of_the_scores_that_reach_the_best_published_score():
+  best = published_scores.PublishedScore(1_000_000, 1000, "some source")
+  assert best.reached_by([1000, 999, 2000]) == "67 %"

@@ -95,12 +95,12 @@ def test_summary_has_a_line_for_each_config_variant_and_budget():
     _row(0, 8, 9, variant="x=1", settings="x=1"),
   ]
   assert scored_runs.summary(rows).splitlines()[2:] == [
-    "| ant     | 1,000,000 |   0-1 | 6000 ± 1414 | 4000 ± 0 | "
-    "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |",
-    "| ant     | 3,000,000 |     0 |         1.0 |      2.0 | "
-    "1.5 (2 at once) |    4958 (rl_games, v4, 1 run) |",
-    "| ant x=1 | 1,000,000 |     0 |         8.0 |      9.0 | "
-    "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |",
+    "| ant     | 1,000,000 |   0-1 | 6000 ± 1414 | 6000 [5000, 7000] |  5000 | 4000 ± 0 | "
+    "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |      100 % |",
+    "| ant     | 3,000,000 |     0 |         1.0 |    1.0 [1.0, 1.0] |   1.0 |      2.0 | "
+    "1.5 (2 at once) |    4958 (rl_games, v4, 1 run) |        0 % |",
+    "| ant x=1 | 1,000,000 |     0 |         8.0 |    8.0 [8.0, 8.0] |   8.0 |      9.0 | "
+    "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |        0 % |",
   ]
 
 
