@@ -1,10 +1,11 @@
 """Published scores of PPO on MuJoCo tasks, for comparison.
 
 The table published_scores.csv contains the highest known scores for one, three
-and about ten million steps. The protocols differ. Tianshou evaluates sampled
-actions and takes the maximum of the mean curve. The zoo of Stable-Baselines3
-(SB3) evaluates the final model of one run with the mean action. The scores of
-rl_games were read from published curves.
+and about ten million steps. Each row names the document, the place in it, the
+version of the publication, and its date. The protocols differ. Tianshou and
+XuanCe take the maximum of the mean curve of all seeds. The zoo of
+Stable-Baselines3 (SB3) evaluates the final model of one run with the mean
+action. The scores of rl_games were read from published curves.
 """
 
 import csv

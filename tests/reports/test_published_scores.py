@@ -1,4 +1,18 @@
+import csv
+import datetime
+import pathlib
+
 from agents.reports import published_scores
+
+
+def test_each_score_names_document_place_version_and_date():
+  path = pathlib.Path(published_scores.__file__).with_suffix(".csv")
+  with open(path, newline="") as file:
+    rows = list(csv.DictReader(file))
+  assert len(rows) > 20
+  for row in rows:
+    assert row["document"].startswith("https://") and row["place"] and row["version"]
+    assert datetime.date.fromisoformat(row["date"]).year >= 2017
 
 
 def test_scores_of_larger_budgets_are_excluded():
