@@ -36,6 +36,18 @@ class Networks(NamedTuple):
       for weight in network.trainable_variables
     ]
 
+  def weight_indices(self) -> dict[str, list[int]]:
+    """Returns the indices in `weights` of the "policy" and of the "value".
+
+    A torso that both networks share belongs to the policy.
+    """
+    value = [self.value, *([self.value_torso] if self.value_torso is not self.policy_torso else [])]
+    own = {id(weight) for network in value for weight in network.trainable_variables}
+    indices: dict[str, list[int]] = {"policy": [], "value": []}
+    for index, weight in enumerate(self.weights):
+      indices["value" if id(weight) in own else "policy"].append(index)
+    return indices
+
 
 class Model(deprecated.EarlierNames):
   """Applies policy and value networks to batches; the base of all models.

@@ -19,6 +19,7 @@ from agents.algorithms import (
 from agents.algorithms import loss as loss_lib
 from agents.ops import gae, masked, random
 
+_GRAD_NORMS = "grad_norm", "policy_grad_norm", "value_grad_norm"
 _COUNTS = "gradient_steps", "finite_steps"
 
 
@@ -60,6 +61,7 @@ class BatchPPO(actor_critic.ActorCritic):
     self._shuffle_seed = random.stream(seed, "shuffle")
     self._optimizer = keras.optimizers.Adam(epsilon=config.adam_epsilon, name="adam")
     self._optimizer.build(self.weights)
+    self._network_indices = networks.weight_indices()
     self.extra_variables = [
       *self._optimizer.variables,
       *self._reward_scale.variables,
@@ -123,10 +125,8 @@ class BatchPPO(actor_critic.ActorCritic):
       "action_std": masked.mean(self.distribution.std(policy), weight),
       "action_saturation": masked.mean(self.distribution.saturation(batch.action), weight),
       "value_mean": masked.mean(value, weight),
-      "explained_variance": 1
-      - masked.variance(advantage, weight) / (masked.variance(value + advantage, weight) + 1e-8),
     }
-    names = (*self._loss.names, *self._loss.minibatch_names, "grad_norm", *_COUNTS)
+    names = (*self._loss.names, *self._loss.minibatch_names, *_GRAD_NORMS, *_COUNTS)
     sums = dict.fromkeys(names, tf.constant(0.0))
     return samples, metrics, EpochState(advantage, value, sums)
 
@@ -191,8 +191,9 @@ class BatchPPO(actor_critic.ActorCritic):
     if self.config.kl_penalty:
       metrics["kl_penalty"] = tf.identity(self._loss.penalty.weight)
       self._loss.penalty.adapt(metrics["kl"])
-    returns = (state.value + state.advantage) * self._reward_scale.std
-    self._reward_scale.update("return", returns, batch.valid)
+    returns = state.value + state.advantage
+    metrics["explained_variance"] = self._explained_variance(batch, samples.value, returns)
+    self._reward_scale.update("return", returns * self._reward_scale.std, batch.valid)
     metrics["reward_scale"] = self._reward_scale.std
     metrics.update(self.update_normalization(batch))
     return metrics, state.advantage
@@ -219,6 +220,25 @@ class BatchPPO(actor_critic.ActorCritic):
     )
     # --8<-- [end:advantage]
     return value, advantage
+
+  def _explained_variance(
+    self, batch: types.Experience, value: tf.Tensor, returns: tf.Tensor
+  ) -> tf.Tensor:
+    """Returns the share of the variance of returns that old values explain.
+
+    The values of the network before this update would explain estimates that
+    contain the same values too well. Values after learning give the estimates.
+
+    Args:
+      batch: Tensors of shape [N, ...].
+      value: Values before the update, [N].
+      returns: Latest estimates of the returns, [N].
+    """
+    if not self.config.recompute_advantages:
+      returns = tf.add(*self._estimate_advantage(batch, *self.model.values(batch)))
+    weight = masked.weight(batch.valid)
+    error = masked.variance(returns - value, weight)
+    return 1 - error / (masked.variance(returns, weight) + 1e-8)
 
   def _shuffle_split(
     self,
@@ -265,12 +285,17 @@ class BatchPPO(actor_critic.ActorCritic):
     """Updates the weights and returns metrics of the gradients."""
     # --8<-- [start:adam]
     norm = tf.linalg.global_norm(gradients)
+    norms = {
+      f"{name}_grad_norm": tf.linalg.global_norm([gradients[index] for index in indices])
+      for name, indices in self._network_indices.items()
+    }
     if self.config.max_grad_norm is not None:
       gradients, _ = tf.clip_by_global_norm(gradients, self.config.max_grad_norm, norm)
     self._optimizer.apply(gradients, self.weights)
     # --8<-- [end:adam]
     return {
       "grad_norm": norm,
+      **norms,
       "gradient_steps": tf.constant(1.0),
       "finite_steps": tf.cast(tf.math.is_finite(norm), tf.float32),
     }

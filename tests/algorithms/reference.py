@@ -209,6 +209,7 @@ def learn(
     for rows in order:
       learner.gradient_step(rows)
   learner.adapt()
+  learner.explain_variance()
   learner.update_moments()
   return Learned(
     learner.state,
@@ -251,9 +252,8 @@ class _Learner:
     if config.reward_scale == "reward":
       _add(state, "reward", self._reward)
     self.estimate()
-    self._old_value, advantage = self._value, self._advantage
+    self._old_value = self._value
     self.metrics = {
-      "explained_variance": 1 - advantage.var() / ((self._old_value + advantage).var() + 1e-8),
       "value_mean": self._old_value.mean(),
       "learning_rate": rate,
       "action_std": self._distribution.std(self._before),
@@ -303,13 +303,19 @@ class _Learner:
       self._network,
       self._distribution,
     )
-    norm = np.sqrt(sum((x**2).sum() for x in gradients.values()))
+    unclipped, norm = gradients, np.sqrt(sum((x**2).sum() for x in gradients.values()))
     if config.max_grad_norm is not None:
       effects["max_grad_norm"] = norm > config.max_grad_norm
       shrink = min(1.0, config.max_grad_norm / norm)
       gradients = {name: x * shrink for name, x in gradients.items()}
     _adam(self.state, gradients, self._rate, config.adam_epsilon)
-    self._losses.append({**losses, "grad_norm": norm})
+    norms = {
+      f"{network}_grad_norm": np.sqrt(
+        sum((x**2).sum() for name, x in unclipped.items() if name.startswith(f"{network}/"))
+      )
+      for network in ("policy", "value")
+    }
+    self._losses.append({**losses, "grad_norm": norm, **norms})
     for name, share in effects.items():
       self.effects.setdefault(name, []).append(share)
 
@@ -333,6 +339,16 @@ class _Learner:
       elif kl < 0.7 * config.kl_target:
         weight = weight / config.kl_penalty_factor
       state["penalty/weight:0"] = np.clip(weight, 1e-6, 1e6)
+
+  def explain_variance(self):
+    """Scores the values before the update by estimates that don't contain them."""
+    value, advantage = self._value, self._advantage
+    if not self._config.recompute_advantages:
+      self.estimate()
+    returns = self._value + self._advantage
+    error = (returns - self._old_value).var()
+    self.metrics["explained_variance"] = 1 - error / (returns.var() + 1e-8)
+    self._value, self._advantage = value, advantage
 
   def update_moments(self):
     """Updates the moments of returns and observations."""

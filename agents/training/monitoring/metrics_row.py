@@ -10,6 +10,8 @@ _GROUPS = {
   "policy_loss": "losses",
   "value_loss": "losses",
   "grad_norm": "losses",
+  "policy_grad_norm": "losses",
+  "value_grad_norm": "losses",
   "explained_variance": "losses",
   "learning_rate": "losses",
   "value_mean": "losses",
