@@ -341,7 +341,7 @@ class _Learner:
       state["penalty/weight:0"] = np.clip(weight, 1e-6, 1e6)
 
   def explain_variance(self):
-    """Scores the values before the update by estimates that don't contain them."""
+    """Scores the old values by estimates that don't contain them."""
     value, advantage = self._value, self._advantage
     if not self._config.recompute_advantages:
       self.estimate()
