@@ -190,6 +190,8 @@ def test_tensorboard_has_all_tags_at_the_reported_steps(finished):
     "losses/policy_loss",
     "losses/value_loss",
     "losses/grad_norm",
+    "losses/policy_grad_norm",
+    "losses/value_grad_norm",
     "losses/explained_variance",
     "losses/learning_rate",
     "losses/value_mean",
