@@ -16,7 +16,7 @@ from agents.environments import train_env as train_env_lib
 from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.environments.workers import pool
-from agents.networks import convolutional, distribution_for_space, feed_forward
+from agents.networks import convolutional, distribution_for_space, feed_forward, observation_parts
 from agents.networks import torso as torso_lib
 from agents.ops import random
 from agents.simulation import in_graph_batch_env, rollout_to_batch, worker_evaluator
@@ -137,58 +137,75 @@ def algorithm(
     random.stream(config.seed, "policy"),
   )
   value = feed_forward.feed_forward_value(config.network, random.stream(config.seed, "value"))
-  torsos = [
-    torso(config, observation_space, name)
-    for name in (["core"] if config.network.share_core else ["policy", "value"])
-  ]
+  networks = feed_forward_model.Networks(policy, value, *torsos(config, observation_space))
   if not algorithm_type:
     algorithm_type = algorithm_class(config.algorithm)
-    has_images = any(leaf.is_image for leaf in spaces.leaves(observation_space))
-    if algorithm_type is ppo.BatchPPO and has_images:
+    if algorithm_type is ppo.BatchPPO and networks.have_convolutions:
       algorithm_type = image_ppo.ImagePPO
   return algorithm_type(
-    config.algorithm,
-    observation_space,
-    feed_forward_model.Networks(policy, value, torsos[0], torsos[-1]),
-    config.seed,
-    config.network.frame_stack,
+    config.algorithm, observation_space, networks, config.seed, config.network.frame_stack
   )
 
 
+def torsos(
+  config: config_lib.Config, space: gymnasium.Space
+) -> tuple[torso_lib.Torso | None, torso_lib.Torso | None]:
+  """Builds the layers between observations and hidden layers.
+
+  Args:
+    config: Configuration of the run.
+    space: Observation space.
+
+  Returns:
+    Torsos of policy and value; one object if they share a torso. See `torso`.
+
+  Raises:
+    ConfigError: If the observations lack a part that the configuration names.
+  """
+  network = config.network
+  policy, value = (
+    observation_parts.leaves(space, getattr(network, name), f"network.{name}")
+    for name in ("policy_observ", "value_observ")
+  )
+  if network.share_core and policy == value:
+    shared = torso(config, space, policy, "core")
+    return shared, shared
+  return torso(config, space, policy, "policy"), torso(config, space, value, "value")
+
+
 def torso(
-  config: config_lib.Config, observation_space: gymnasium.Space, name: str
+  config: config_lib.Config, space: gymnasium.Space, leaves: list[spaces.Leaf], name: str
 ) -> torso_lib.Torso | None:
   """Builds the layers between observations and a network's hidden layers.
 
   Args:
     config: Configuration of the run.
-    observation_space: Observation space.
+    space: Observation space.
+    leaves: Leaves of the space that the network receives.
     name: Prefix of the names of variables.
 
   Returns:
-    The layers, or None if the observations contain no images and the
-    configuration has neither frame stacks nor a recurrent cell.
+    The layers, or None if the network receives complete observations without
+    images, and the configuration has neither frame stacks nor a recurrent cell.
   """
   network = config.network
+  all_leaves = spaces.leaves(space)
   convolutions = [
     convolutional.make(
       network.conv, network, random.stream(config.seed, f"{name} {index}"), f"{name}_image_{index}"
     )
-    for index, leaf in enumerate(spaces.leaves(observation_space))
-    if leaf.is_image
+    for index, leaf in enumerate(all_leaves)
+    if leaf.is_image and leaf in leaves
   ]
+  arguments: list[Any] = [convolutions]
+  if leaves != all_leaves:
+    arguments.append(observation_parts.ObservationParts(space, leaves, network.frame_stack))
   if network.recurrent:
-    return torso_lib.RecurrentTorso(
-      convolutions,
-      torso_lib.cell(
-        network.recurrent,
-        network.recurrent_units,
-        random.stream(config.seed, f"{name} cell"),
-        f"{name}_cell",
-      ),
-    )
-  if convolutions or network.frame_stack > 1:
-    return torso_lib.Torso(convolutions)
+    seed = random.stream(config.seed, f"{name} cell")
+    cell = torso_lib.cell(network.recurrent, network.recurrent_units, seed, f"{name}_cell")
+    return torso_lib.RecurrentTorso(cell, *arguments)
+  if convolutions or network.frame_stack > 1 or leaves != all_leaves:
+    return torso_lib.Torso(*arguments)
   return None
 
 

@@ -33,6 +33,9 @@ _PositiveOrNull = Annotated[
 _Layers = Annotated[
   tuple[int, ...], "contain positive unit counts", lambda layers: all(units > 0 for units in layers)
 ]
+_PartsOrNull = Annotated[
+  tuple[str, ...] | None, "name at least one part", lambda names: names is None or len(names) > 0
+]
 _Wrappers = Annotated[
   tuple[dict[str, dict[str, Any]], ...],
   "each consist of one name and its arguments, such as [{GrayscaleObservation: {keep_dim: true}}]",
@@ -204,13 +207,18 @@ class Network:
   # range. "squashed_gaussian" applies this value before tanh. "beta" limits the
   # value to 0.48.
   init_std: _Positive = 0.6
+  # Parts of Dict observations that the policy and the value network receive,
+  # such as [state] or [robot/joints]; null means all parts.
+  policy_observ: _PartsOrNull = None
+  value_observ: _PartsOrNull = None
   # Number of recent observations that the networks receive at each step.
   frame_stack: _AtLeast1[int] = 1
   # Recurrent cell in front of the hidden layers: "gru", "lstm" or null.
   recurrent: Literal["gru", "lstm", None] = None
   # Units of the recurrent cell.
   recurrent_units: _AtLeast1[int] = 64
-  # Lets policy and value share convolutions and recurrent cell.
+  # Lets policy and value share convolutions and recurrent cell, if they receive
+  # the same parts of the observations.
   share_core: bool = True
 
   def __post_init__(self) -> None:

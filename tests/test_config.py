@@ -73,6 +73,8 @@ _CHANGES = {
   "network.initializer": "glorot",
   "network.init_output_factor": 0.5,
   "network.init_std": 0.125,
+  "network.policy_observ": ["a", "b/c"],
+  "network.value_observ": ["d"],
   "network.recurrent_units": 7,
   "network.share_core": False,
   "steps": 12,
@@ -296,8 +298,8 @@ def test_settings_that_depend_on_each_other_change_together():
       "Network has no field 'x'. Known fields: hidden, "
       "hidden_kwargs, policy_layers, value_layers, activation, conv, "
       "action_distribution, mean_activation, state_dependent_std, initializer, "
-      "init_output_factor, init_std, frame_stack, recurrent, recurrent_units, "
-      "share_core.",
+      "init_output_factor, init_std, policy_observ, value_observ, frame_stack, "
+      "recurrent, recurrent_units, share_core.",
     ),
     ("algorithm.normalize_return", "Algorithm has no field"),
     ("", "Config has no field ''"),
@@ -499,6 +501,8 @@ def test_sections_must_be_dicts_of_fields(key, value):
     ("network.policy_layers", [64, 0], "positive"),
     ("network.value_layers", [-1], "positive"),
     ("network.init_std", 0, "positive"),
+    ("network.policy_observ", [], "name at least one part"),
+    ("network.value_observ", [], "name at least one part"),
     ("network.frame_stack", 0, "at least 1"),
     ("network.recurrent", "rnn", "one of gru, lstm"),
     ("network.recurrent_units", 0, "at least 1"),

@@ -59,6 +59,8 @@ _NETWORK = {
   "frame_stack": 1,
   "recurrent": None,
   "recurrent_units": 64,
+  "policy_observ": None,
+  "value_observ": None,
   "share_core": True,
 }
 _TASKS = {

@@ -97,6 +97,25 @@ class Target(gymnasium.Env):
     return np.array([self._target], np.float32)
 
 
+class Hidden(Target):
+  """Splits the observation into the target plus noise, and the noise.
+
+  Args:
+    length: Number of steps of an episode.
+  """
+
+  def __init__(self, length: int = 5):
+    super().__init__(length=length)
+    box = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
+    self.observation_space = gymnasium.spaces.Dict(
+      {"noise": box, "seen": gymnasium.spaces.Dict({"sum": box})}
+    )
+
+  def _draw(self):
+    noise = self.np_random.uniform(-1, 1, 1).astype(np.float32)
+    return {"noise": noise, "seen": {"sum": super()._draw() + noise}}
+
+
 class Flash(gymnasium.Env):
   """Rewards the action that names the bright side of the previous image.
 

@@ -23,7 +23,7 @@ class Networks(NamedTuple):
   @property
   def have_convolutions(self) -> bool:
     """Whether the networks process images."""
-    return bool(self.policy_torso and self.policy_torso.convolutions)
+    return any(torso and torso.convolutions for torso in (self.policy_torso, self.value_torso))
 
   @property
   def weights(self) -> list[Any]:
@@ -138,7 +138,7 @@ class FeedForward(Model):
     features = policy_torso.encode(inputs) if policy_torso else inputs[0]
     parameters = policy(features)
     if value_torso is not policy_torso:
-      features = value_torso.encode(inputs)
+      features = value_torso.encode(inputs) if value_torso else inputs[0]
     return parameters, value(features)[:, 0]
 
   def policy(self, batch: types.Experience) -> tf.Tensor:

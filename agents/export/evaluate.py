@@ -39,7 +39,9 @@ def training_function(policy: policy_lib.ExportablePolicy) -> policy_lib.PolicyF
   def run(inputs: policy_lib.Arrays) -> policy_lib.Arrays:
     parts = [inputs[name] for name in policy.names("observation")]
     observ = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
-    for column, part in zip(spaces.columns(observ), parts, strict=True):
+    columns = zip(spaces.leaves(policy.observation_space), spaces.columns(observ), strict=True)
+    visible = [column for leaf, column in columns if leaf in policy.observation_leaves]
+    for column, part in zip(visible, parts, strict=True):
       column[...] = part
     action, state = act(spaces.as_bytes(observ), policy.policy_state(inputs), inputs.get("noise"))
     rows = [
@@ -86,7 +88,9 @@ def observation_inputs(policy: policy_lib.ExportablePolicy, observation: Any) ->
   Raises:
     ValueError: If a part is missing or has another shape than its space.
   """
-  parts = spaces.values(policy.observation_space, observation)
+  leaves = spaces.leaves(policy.observation_space)
+  values = zip(leaves, spaces.values(policy.observation_space, observation), strict=True)
+  parts = [value for leaf, value in values if leaf in policy.observation_leaves]
   return {
     name: np.asarray(part, policy.inputs[name].dtype)[None]
     for name, part in zip(policy.names("observation"), parts, strict=True)

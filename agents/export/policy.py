@@ -21,6 +21,7 @@ from agents import config as config_lib
 from agents.commands import rollout_policy
 from agents.environments.making import make
 from agents.export import signature
+from agents.networks import observation_parts
 from agents.ops import tensor_bytes
 from agents.training import trainer
 from agents.training.run_folder import checkpoint, run_folder
@@ -44,6 +45,8 @@ class ExportablePolicy:
   step: int  # Environment steps of training before the checkpoint.
   algorithm: trainer.Algorithm
   observation_space: gymnasium.Space
+  # Leaves of the observation space that the policy receives.
+  observation_leaves: list[spaces.Leaf]
   action_space: gymnasium.Space
   inputs: dict[str, signature.SignatureField]
   outputs: dict[str, signature.SignatureField]
@@ -83,13 +86,32 @@ class ExportablePolicy:
   def _act(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
     """Returns the tensors of all outputs, in the order of `outputs`."""
     tensors = dict(zip(self.inputs, inputs, strict=True))
-    parts = [tensors[name] for name in self.names("observation")]
-    observ = tensor_bytes.pack(parts) if spaces.composite(self.observation_space) else parts[0]
+    observ = self._observation([tensors[name] for name in self.names("observation")])
     action, state = self.algorithm.act(observ, self.policy_state(tensors), tensors.get("noise"))
     leaves = spaces.leaves(self.action_space, is_action=True)
     parts = tensor_bytes.unpack(action, leaves) if spaces.composite(self.action_space) else [action]
     actions = [_to_env(leaf.space, part) for leaf, part in zip(leaves, parts, strict=True)]
     return [*actions, *state_tensors(state).values()]
+
+  def _observation(self, parts: list[tf.Tensor]) -> tf.Tensor:
+    """Returns observations of shape [N, ...] for the algorithm.
+
+    Args:
+      parts: Tensor of shape [N, ...] for each of `observation_leaves`. Zeros
+        replace the parts that the policy does not receive.
+    """
+    if not spaces.composite(self.observation_space):
+      return parts[0]
+    num_rows = tf.shape(parts[0])[:1]
+    by_path = dict(zip((leaf.path for leaf in self.observation_leaves), parts, strict=True))
+    return tensor_bytes.pack(
+      [
+        by_path[leaf.path]
+        if leaf.path in by_path
+        else tf.zeros(tf.concat([num_rows, leaf.shape], 0), leaf.dtype)
+        for leaf in spaces.leaves(self.observation_space)
+      ]
+    )
 
   def policy_state(self, tensors: dict[str, Any]) -> Any:
     """Returns the state that the algorithm expects.
@@ -170,7 +192,10 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool) -> Exp
     )
     for name, tensor in state_tensors(algorithm.initial_state(1)).items()
   }
-  inputs = signature.space_fields("observation", observation_space) | states
+  leaves = observation_parts.leaves(
+    observation_space, config.network.policy_observ, "network.policy_observ"
+  )
+  inputs = signature.space_fields("observation", leaves) | states
   if sampled:
     distributions = getattr(getattr(algorithm, "distribution", None), "noise_kinds", None)
     if distributions is None:
@@ -180,13 +205,15 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool) -> Exp
         "mean."
       )
     inputs["noise"] = signature.noise_field(distributions)
-  outputs = signature.space_fields("action", action_space) | {
+  outputs = signature.space_fields("action", spaces.leaves(action_space, True)) | {
     f"next_{name}": field._replace(
       about=f"{_meaning(name)} after this step: pass it as `{name}` at the next step"
     )
     for name, field in states.items()
   }
-  return ExportablePolicy(config, step, algorithm, observation_space, action_space, inputs, outputs)
+  return ExportablePolicy(
+    config, step, algorithm, observation_space, leaves, action_space, inputs, outputs
+  )
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:

@@ -6,7 +6,6 @@ from typing import Any
 
 import gymnasium
 
-from agents import spaces
 from agents.export import policy as policy_lib
 from agents.export import signature
 
@@ -21,10 +20,9 @@ def write(policy: policy_lib.ExportablePolicy) -> str:
     Code that defines `policy` and `state`, and needs a function `run` from
     inputs [N, ...] to outputs [N, ...] by name.
   """
-  leaves = spaces.leaves(policy.observation_space)
   arguments = [
     f'{name}=np.array([{_access(policy.observation_space, leaf.path)}], "{leaf.dtype}")'
-    for name, leaf in zip(policy.names("observation"), leaves, strict=True)
+    for name, leaf in zip(policy.names("observation"), policy.observation_leaves, strict=True)
   ]
   for name in policy.names("noise"):
     draws = ", ".join(f"rng.{kind}(size=[1, {size}])" for kind, size in policy.inputs[name].drawn)

@@ -61,18 +61,18 @@ def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
   )
 
 
-def space_fields(role: str, space: gymnasium.Space) -> dict[str, SignatureField]:
-  """Describes an observation or action space.
+def space_fields(role: str, leaves: Sequence[spaces.Leaf]) -> dict[str, SignatureField]:
+  """Describes observations or actions.
 
   Args:
     role: Role of all fields, "observation" or "action".
-    space: Space of the environment.
+    leaves: Simple spaces of the observations or actions.
 
   Returns:
     Field of each simple space, by name. Names are valid identifiers.
   """
   fields: dict[str, SignatureField] = {}
-  for leaf in spaces.leaves(space, is_action=role == "action"):
+  for leaf in leaves:
     stem = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
     name, suffix = stem, 1
     # TensorFlow's names are not case-sensitive.

@@ -106,6 +106,21 @@ class ObservationEncoder:
     return tf.concat(numbers, -1) if len(numbers) > 1 else numbers[0]
 
 
+def columns(space: gymnasium.Space) -> dict[tuple[str, ...], range]:
+  """Returns the columns of each leaf in the vector of one frame, by path.
+
+  Args:
+    space: Observation space.
+  """
+  vectors = [leaf for leaf in spaces.leaves(space) if not leaf.is_image]
+  result: dict[tuple[str, ...], range] = {}
+  end = 0
+  for leaf in sorted(vectors, key=_is_number, reverse=True):  # Numbers come first.
+    begin, end = end, end + int(_encoder(leaf)(tf.zeros([1, *leaf.shape], leaf.dtype)).shape[-1])
+    result[leaf.path] = range(begin, end)
+  return result
+
+
 def _is_number(leaf: spaces.Leaf) -> bool:
   return isinstance(leaf.space, gymnasium.spaces.Box) and not (
     leaf.is_image or leaf.dtype == np.bool_

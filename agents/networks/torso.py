@@ -1,10 +1,12 @@
 """Torsos: convolutions and recurrent cells before policy and value networks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
+
+_Inputs = tuple[tf.Tensor, ...]
 
 
 class Torso:
@@ -12,13 +14,20 @@ class Torso:
 
   Args:
     convolutions: One network for each image; maps [N, H, W, C] to [N, U].
+    select: Selects the inputs that the network receives; see
+      `observation_parts.ObservationParts`. By default, it receives all.
 
   Attributes:
     convolutions: See Args.
   """
 
-  def __init__(self, convolutions: Sequence[keras.Model] = ()) -> None:
+  def __init__(
+    self,
+    convolutions: Sequence[keras.Model] = (),
+    select: Callable[[_Inputs], _Inputs] = lambda inputs: inputs,
+  ) -> None:
     self.convolutions = convolutions
+    self._select = select
     self._layers = list(convolutions)
 
   @property
@@ -26,14 +35,14 @@ class Torso:
     """Variables of all layers; empty before the layers are called."""
     return [variable for layer in self._layers for variable in layer.trainable_variables]
 
-  def encode(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
+  def encode(self, inputs: _Inputs) -> tf.Tensor:
     """Returns features of shape [N, D].
 
     Args:
       inputs: Vectors of shape [N, D'] and images of shape [N, H, W, C], see
         `observation_encoder.ObservationEncoder.inputs`.
     """
-    vector, *images = inputs
+    vector, *images = self._select(inputs)
     if not images:
       return vector
     features = [
@@ -46,15 +55,15 @@ class RecurrentTorso(Torso):
   """Adds a recurrent cell, with a zero state at the start of each episode.
 
   Args:
-    convolutions: One network for each image; maps [N, H, W, C] to [N, U].
     cell: Maps features [N, D] and states to outputs [N, U] and states.
+    args: Arguments of `Torso`.
 
   Attributes:
     size: Length of the state vector of one episode.
   """
 
-  def __init__(self, convolutions: Sequence[keras.Model], cell: keras.layers.Layer) -> None:
-    super().__init__(convolutions)
+  def __init__(self, cell: keras.layers.Layer, *args: Any) -> None:
+    super().__init__(*args)
     self._cell = cell
     self._layers.append(cell)
     self._sizes = tf.nest.flatten(cell.state_size)

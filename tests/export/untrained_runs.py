@@ -18,6 +18,16 @@ CHANGES = {  # Changed settings, by name of the policy.
   "lstm": {"env.id": "Pendulum-v1", "network.recurrent": "lstm", "network.frame_stack": 2},
   "pictures": {"env.id": "tests.toy:Flash", "network.frame_stack": 3},
   "impala": {"env.id": "tests.toy:Flash", "network.conv": "impala"},
+  "asymmetric": {
+    "env.id": "tests.toy:Hidden",
+    "network.policy_observ": ["seen"],
+    "network.frame_stack": 2,
+  },
+  "asymmetric gru": {
+    "env.id": "tests.toy:Hidden",
+    "network.policy_observ": ["seen"],
+    "network.recurrent": "gru",
+  },
   "nested": {"env.id": "tests.echo:Echo", "env.max_length": 20, "env.kwargs": {"space": "nested"}},
 }
 
