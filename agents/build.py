@@ -16,7 +16,13 @@ from agents.environments import train_env as train_env_lib
 from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.environments.workers import pool
-from agents.networks import convolutional, distribution_for_space, feed_forward, observation_parts
+from agents.networks import (
+  action_mask,
+  convolutional,
+  distribution_for_space,
+  feed_forward,
+  observation_parts,
+)
 from agents.networks import torso as torso_lib
 from agents.ops import random
 from agents.simulation import in_graph_batch_env, rollout_to_batch, worker_evaluator
@@ -138,6 +144,9 @@ def algorithm(
   )
   value = feed_forward.feed_forward_value(config.network, random.stream(config.seed, "value"))
   networks = feed_forward_model.Networks(policy, value, *torsos(config, observation_space))
+  if name := config.network.action_mask:
+    mask = action_mask.ActionMask(observation_space, action_space, name)
+    networks = networks._replace(mask=mask)
   if not algorithm_type:
     algorithm_type = algorithm_class(config.algorithm)
     if algorithm_type is ppo.BatchPPO and networks.have_convolutions:

@@ -148,6 +148,10 @@ class Algorithm:
 
   # Normalizes observations by their running mean and standard deviation.
   normalize_observ: bool = True
+  # Changes these moments: with {horizon: N}, the weight of an observation falls
+  # to 1/e after N further steps; with {freeze: N}, they stay constant after N
+  # steps; {mean: ..., std: ...} are constants, each a number or a list.
+  observ_moments: dict[str, Any] = dataclasses.field(default_factory=dict)
   # Normalized observations are clipped to [-observ_clip, observ_clip].
   observ_clip: _Positive = 10.0
   # Rewards are divided by the running standard deviation of the discounted
@@ -165,6 +169,11 @@ class Algorithm:
       "`algorithm.kwargs` needs "
       "a class of your own in `algorithm.type`. Received: "
       f"{self.kwargs!r}.",
+    )
+    _require(
+      self.normalize_observ or not self.observ_moments,
+      "`algorithm.observ_moments` needs algorithm.normalize_observ=true. "
+      f"Received: {self.observ_moments!r}.",
     )
     _require(
       (self.segment_length is None) != (self.update_every is None),
@@ -211,6 +220,9 @@ class Network:
   # such as [state] or [robot/joints]; null means all parts.
   policy_observ: _PartsOrNull = None
   value_observ: _PartsOrNull = None
+  # Part of Dict observations with a mask of allowed actions, such as
+  # "action_mask": one 0 or 1 per option of Discrete or MultiDiscrete actions.
+  action_mask: str | None = None
   # Number of recent observations that the networks receive at each step.
   frame_stack: _AtLeast1[int] = 1
   # Recurrent cell in front of the hidden layers: "gru", "lstm" or null.

@@ -228,6 +228,44 @@ def test_training_solves_a_task_with_composite_actions():
     assert _train(trainer, config) > 18
 
 
+@pytest.mark.slow
+def test_training_solves_a_task_with_parts_that_only_the_value_receives():
+  with _trainer(
+    **{
+      "env.id": "tests.toy:Hidden",
+      "network.policy_observ": ["seen"],
+      "num_envs": 16,
+      "algorithm.segment_length": 20,
+      "steps": 10_000,
+      "algorithm.learning_rate": 3e-3,
+    }
+  ) as (trainer, config):
+    # Half of the sum is the best guess of the target, with a return of 3.3. A
+    # policy that sees all parts reaches 5.
+    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 2.9
+    assert 3 < _train(trainer, config) < 3.7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{}, {"network.recurrent": "gru"}])
+def test_training_takes_only_allowed_actions(changes):
+  with _trainer(
+    **{
+      "env.id": "tests.toy:Masked",
+      "network.action_mask": "mask",
+      "on_env_error": "raise",  # The environment rejects forbidden actions.
+      "num_envs": 16,
+      "algorithm.segment_length": 20,
+      "algorithm.minibatch_size": 80,
+      "steps": 10_000,
+      "algorithm.learning_rate": 3e-3,
+      **changes,
+    }
+  ) as (trainer, config):
+    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 4
+    assert _train(trainer, config) > 4.8
+
+
 _IMAGES = {
   "env.id": "tests.toy:Flash",
   "num_envs": 8,

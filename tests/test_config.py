@@ -75,6 +75,7 @@ _CHANGES = {
   "network.init_std": 0.125,
   "network.policy_observ": ["a", "b/c"],
   "network.value_observ": ["d"],
+  "network.action_mask": "e",
   "network.recurrent_units": 7,
   "network.share_core": False,
   "steps": 12,
@@ -124,13 +125,19 @@ def test_public_keys_exist(key):
   _look_up(config_parsing.to_data(config_lib.Config()), key)
 
 
-def test_fixture_differs_from_the_default_in_all_but_three_settings(config):
+def test_fixture_differs_from_the_default_in_all_but_four_settings(config):
   default = config_parsing.to_data(config_lib.Config())
   same = [
     key for key, value in _leaves(default) if _look_up(config_parsing.to_data(config), key) == value
   ]
-  # These three settings need segments or PPO, which the fixture does not have.
-  assert same == ["network.frame_stack", "network.recurrent", "data_parallel"]
+  # These settings need segments, PPO or normalized observations, which the
+  # fixture does not have.
+  assert same == [
+    "algorithm.observ_moments",
+    "network.frame_stack",
+    "network.recurrent",
+    "data_parallel",
+  ]
 
 
 @pytest.mark.parametrize("changes", [{"network.frame_stack": 4}, {"network.recurrent": "lstm"}])
@@ -298,8 +305,8 @@ def test_settings_that_depend_on_each_other_change_together():
       "Network has no field 'x'. Known fields: hidden, "
       "hidden_kwargs, policy_layers, value_layers, activation, conv, "
       "action_distribution, mean_activation, state_dependent_std, initializer, "
-      "init_output_factor, init_std, policy_observ, value_observ, frame_stack, "
-      "recurrent, recurrent_units, share_core.",
+      "init_output_factor, init_std, policy_observ, value_observ, action_mask, "
+      "frame_stack, recurrent, recurrent_units, share_core.",
     ),
     ("algorithm.normalize_return", "Algorithm has no field"),
     ("", "Config has no field ''"),

@@ -40,6 +40,7 @@ _ALGORITHM = {
   "entropy_coef": 0.0,
   "normalize_observ": True,
   "observ_clip": 5.0,
+  "observ_moments": {},
   "reward_scale": "reward",
   "reward_clip": 10.0,
 }
@@ -59,6 +60,7 @@ _NETWORK = {
   "frame_stack": 1,
   "recurrent": None,
   "recurrent_units": 64,
+  "action_mask": None,
   "policy_observ": None,
   "value_observ": None,
   "share_core": True,

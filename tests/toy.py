@@ -116,6 +116,37 @@ class Hidden(Target):
     return {"noise": noise, "seen": {"sum": super()._draw() + noise}}
 
 
+class Masked(gymnasium.Env):
+  """Rewards the last allowed action; forbidden actions raise an error.
+
+  Args:
+    length: Number of steps of an episode.
+  """
+
+  def __init__(self, length: int = 5):
+    self.observation_space = gymnasium.spaces.Dict({"mask": gymnasium.spaces.MultiBinary(4)})
+    self.action_space = gymnasium.spaces.Discrete(4)
+    self._length = length
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._step = 0
+    return self._draw(), {}
+
+  def step(self, action):
+    allowed = np.flatnonzero(self._mask)
+    if action not in allowed:
+      raise ValueError(f"Action {action} is forbidden; allowed are {allowed}.")
+    reward = float(action == allowed[-1])
+    self._step += 1
+    return self._draw(), reward, False, self._step >= self._length, {}
+
+  def _draw(self):
+    self._mask = np.zeros(4, np.int8)
+    self._mask[self.np_random.choice(4, 2, replace=False)] = 1
+    return {"mask": self._mask}
+
+
 class Flash(gymnasium.Env):
   """Rewards the action that names the bright side of the previous image.
 

@@ -15,7 +15,7 @@ from agents.algorithms import (
   minibatches,
   recurrent_model,
 )
-from agents.networks import frame_encoder, torso
+from agents.networks import frame_encoder, observation_moments, torso
 from agents.ops import masked, random
 from agents.simulation import frame_stack as frame_stack_lib
 
@@ -56,7 +56,7 @@ class ActorCritic(deprecated.EarlierNames):
     self.distribution = networks.policy.distribution
     self.observation_encoder = frame_encoder.make(
       observation_space,
-      config.normalize_observ,
+      observation_moments.make(config),
       config.observ_clip,
       frame_stack,
       frame_indices=bool(config.segment_length),

@@ -1,6 +1,7 @@
 """Policy and value networks that treat every step independently."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
@@ -12,6 +13,10 @@ from agents.networks import feed_forward, observation_encoder
 from agents.ops import masked
 
 
+def _unmasked(parameters: tf.Tensor, observ: Any) -> tf.Tensor:
+  return parameters
+
+
 class Networks(NamedTuple):
   """The networks of an algorithm."""
 
@@ -19,6 +24,9 @@ class Networks(NamedTuple):
   value: keras.Model  # Maps features [N, D] to values [N, 1].
   policy_torso: Any = None  # `torso.Torso`, or None for plain vectors.
   value_torso: Any = None  # Is `policy_torso` if both networks share a torso.
+  # Maps parameters [N, P] and observations [N, ...] to parameters of a policy
+  # without forbidden actions.
+  mask: Callable[[tf.Tensor, Any], tf.Tensor] = _unmasked
 
   @property
   def have_convolutions(self) -> bool:
@@ -41,7 +49,9 @@ class Networks(NamedTuple):
 
     A torso that both networks share belongs to the policy.
     """
-    value = [self.value, *([self.value_torso] if self.value_torso is not self.policy_torso else [])]
+    value = [self.value]
+    if self.value_torso is not None and self.value_torso is not self.policy_torso:
+      value.append(self.value_torso)
     own = {id(weight) for network in value for weight in network.trainable_variables}
     indices: dict[str, list[int]] = {"policy": [], "value": []}
     for index, weight in enumerate(self.weights):
@@ -113,7 +123,6 @@ class FeedForward(Model):
 
   def __init__(self, encoder: observation_encoder.ObservationEncoder, networks: Networks) -> None:
     super().__init__(encoder, networks)
-    self._policy = functools.partial(self._apply, networks.policy_torso, networks.policy)
     self._value = functools.partial(self._apply, networks.value_torso, networks.value)
     self.policy_and_value(encoder.example)  # Builds the variables.
 
@@ -134,9 +143,9 @@ class FeedForward(Model):
       context: Ignored; only `recurrent_model.RecurrentModel` needs a context.
     """
     inputs = self._encoder.inputs(observ)
-    policy, value, policy_torso, value_torso = self._networks
+    policy, value, policy_torso, value_torso, mask = self._networks
     features = policy_torso.encode(inputs) if policy_torso else inputs[0]
-    parameters = policy(features)
+    parameters = mask(policy(features), observ)
     if value_torso is not policy_torso:
       features = value_torso.encode(inputs) if value_torso else inputs[0]
     return parameters, value(features)[:, 0]
@@ -173,6 +182,11 @@ class FeedForward(Model):
       key: Random key of shape [2].
     """
     return minibatches.shuffle_split(samples, batch.valid, size, key)
+
+  def _policy(self, observ: Any) -> tf.Tensor:
+    """Returns parameters of the policy, [N, P]."""
+    networks = self._networks
+    return networks.mask(self._apply(networks.policy_torso, networks.policy, observ), observ)
 
   def _apply(self, torso: Any, network: keras.Model, observ: Any) -> tf.Tensor:
     """Returns outputs of one network, [N, ...]."""

@@ -55,7 +55,8 @@ class RecurrentModel(feed_forward_model.Model):
       for torso_, part in self._slices.items()
     }
     output, _ = steps[self._networks.policy_torso]
-    return self._networks.policy(output), tf.concat([state for _, state in steps.values()], -1)
+    parameters = self._networks.mask(self._networks.policy(output), observ)
+    return parameters, tf.concat([state for _, state in steps.values()], -1)
 
   def policy_and_value(self, observ: Any, context: types.Segments) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns parameters of the policy, [N, P], and values, [N].
@@ -70,7 +71,7 @@ class RecurrentModel(feed_forward_model.Model):
       torso_: self._unroll(torso_, torso_.encode(inputs), context)[0] for torso_ in self._slices
     }
     return (
-      self._networks.policy(outputs[self._networks.policy_torso]),
+      self._networks.mask(self._networks.policy(outputs[self._networks.policy_torso]), observ),
       self._networks.value(outputs[self._networks.value_torso])[:, 0],
     )
 
@@ -83,7 +84,7 @@ class RecurrentModel(feed_forward_model.Model):
     outputs, _ = self._unroll_batch(self._networks.policy_torso, batch)
     parameters = self._networks.policy(outputs)
     padding = batch.valid.shape[0] - parameters.shape[0]
-    return tf.pad(parameters, [[0, padding], [0, 0]])
+    return self._networks.mask(tf.pad(parameters, [[0, padding], [0, 0]]), batch.observ)
 
   def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values of all rows, [N], and of final observations, [S].

@@ -192,9 +192,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool) -> Exp
     )
     for name, tensor in state_tensors(algorithm.initial_state(1)).items()
   }
-  leaves = observation_parts.leaves(
-    observation_space, config.network.policy_observ, "network.policy_observ"
-  )
+  leaves = observation_parts.policy_leaves(observation_space, config.network)
   inputs = signature.space_fields("observation", leaves) | states
   if sampled:
     distributions = getattr(getattr(algorithm, "distribution", None), "noise_kinds", None)

@@ -15,7 +15,7 @@ from agents.networks import action_distribution
 
 tfd = tfp.distributions
 
-_MASKED_LOGIT = -1e9  # With -inf, gradients would not be finite.
+MASKED_LOGIT = -1e9  # With -inf, gradients would not be finite.
 
 
 class Categorical(action_distribution.ActionDistribution):
@@ -56,7 +56,7 @@ class Categorical(action_distribution.ActionDistribution):
     """Returns logits of shape [..., choices, options]."""
     shape = tf.concat([tf.shape(parameters)[:-1], self._possible.shape], 0)
     logits = tf.reshape(parameters, shape)
-    return logits if self._possible.all() else tf.where(self._possible, logits, _MASKED_LOGIT)
+    return logits if self._possible.all() else tf.where(self._possible, logits, MASKED_LOGIT)
 
 
 class Bernoulli(action_distribution.ActionDistribution):

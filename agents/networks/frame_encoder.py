@@ -4,7 +4,7 @@ import gymnasium
 import tensorflow as tf
 
 from agents import spaces, types
-from agents.networks import observation_encoder
+from agents.networks import observation_encoder, observation_moments
 
 
 class FrameEncoder(observation_encoder.ObservationEncoder):
@@ -15,13 +15,19 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
 
   Args:
     space: Observation space.
-    normalize: Whether numbers are normalized by their running moments.
+    make_moments: See `ObservationEncoder`.
     clip: Bound of the absolute value of normalized numbers.
     stack: Number of frames in an observation; 0 if frames are not stacked.
   """
 
-  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float, stack: int) -> None:
-    super().__init__(space, normalize, clip)
+  def __init__(
+    self,
+    space: gymnasium.Space,
+    make_moments: observation_moments.MakeMoments | None,
+    clip: float,
+    stack: int,
+  ) -> None:
+    super().__init__(space, make_moments, clip)
     self._leaves = spaces.leaves(space)
     if stack:
       self.stack = stack
@@ -75,13 +81,17 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
 
 
 def make(
-  space: gymnasium.Space, normalize: bool, clip: float, stack: int, frame_indices: bool
+  space: gymnasium.Space,
+  make_moments: observation_moments.MakeMoments | None,
+  clip: float,
+  stack: int,
+  frame_indices: bool,
 ) -> observation_encoder.ObservationEncoder:
   """Returns the encoder for a space.
 
   Args:
     space: Observation space.
-    normalize: Whether numbers are normalized by their running moments.
+    make_moments: See `observation_encoder.ObservationEncoder`.
     clip: Bound of the absolute value of normalized numbers.
     stack: Number of recent observations that a policy receives at each step.
     frame_indices: Whether images are stored as `types.FrameIndices`, even if
@@ -89,8 +99,8 @@ def make(
   """
   has_images = any(leaf.is_image for leaf in spaces.leaves(space))
   if stack == 1 and not has_images:
-    return observation_encoder.ObservationEncoder(space, normalize, clip)
-  return FrameEncoder(space, normalize, clip, stack if stack > 1 or frame_indices else 0)
+    return observation_encoder.ObservationEncoder(space, make_moments, clip)
+  return FrameEncoder(space, make_moments, clip, stack if stack > 1 or frame_indices else 0)
 
 
 def _latest(observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:

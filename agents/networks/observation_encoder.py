@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import spaces
-from agents.networks import normalization
+from agents.networks import observation_moments
 from agents.ops import tensor_bytes
 
 
@@ -20,12 +20,13 @@ class ObservationEncoder:
 
   Args:
     space: Observation space.
-    normalize: Whether numbers are normalized by their running moments.
+    make_moments: Makes the moments by which numbers are normalized; None if
+      numbers are not normalized.
     clip: Bound of the absolute value of normalized numbers.
 
   Attributes:
     stack: Number of frames in an observation; 0 if frames are not stacked.
-    moments: Running moments of the numbers; None without normalization.
+    moments: Moments of the numbers; None without normalization.
     example: Batch of one zero observation, of shape [1, ...], or of shape
       [1, stack, ...] if frames are stacked.
     size: Length of the vector of one frame.
@@ -33,7 +34,9 @@ class ObservationEncoder:
 
   stack = 0
 
-  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float) -> None:
+  def __init__(
+    self, space: gymnasium.Space, make_moments: observation_moments.MakeMoments | None, clip: float
+  ) -> None:
     leaves = spaces.leaves(space)
     self._clip = clip
     self._unpack = (
@@ -53,9 +56,7 @@ class ObservationEncoder:
     if not (self._numbers or self._choices):  # All leaves are images.
       self._choices = [(0, _empty_vectors)]
     num_numbers = sum(math.prod(leaf.shape) for leaf in leaves if _is_number(leaf))
-    self.moments = (
-      normalization.RunningMoments((num_numbers,), "observ") if num_numbers and normalize else None
-    )
+    self.moments = make_moments(num_numbers) if num_numbers and make_moments else None
     dtype, shape = spaces.dtype(space)
     self.example = tf.constant(spaces.as_bytes(np.zeros([1, *shape], dtype)))
     self.size = int(self(self.example).shape[-1])

@@ -70,3 +70,19 @@ def leaves(
     for leaf in all_leaves
     if any("/".join([*leaf.path, ""]).startswith(f"{name}/") for name in names)
   ]
+
+
+def policy_leaves(space: gymnasium.Space, config: config_lib.Network) -> list[spaces.Leaf]:
+  """Returns the leaves of the observation space that determine actions.
+
+  Args:
+    space: Observation space.
+    config: Section `network` of the configuration.
+
+  Raises:
+    ConfigError: See `leaves`.
+  """
+  names = config.policy_observ
+  if names and config.action_mask:
+    names = *names, config.action_mask
+  return leaves(space, names, "network.policy_observ")

@@ -31,7 +31,7 @@ class _Setup:
     self.distribution = distribution_for_space.make(space, _NETWORK)
     self.policy = feed_forward.Policy(self.distribution, _NETWORK, 0)
     model = feed_forward_model.FeedForward(
-      observation_encoder.ObservationEncoder(space, False, 10.0),
+      observation_encoder.ObservationEncoder(space, None, 10.0),
       feed_forward_model.Networks(self.policy, self.value),
     )
     self.loss = loss_lib.PPOLoss(config, self.distribution, model)

@@ -23,6 +23,12 @@ CHANGES = {  # Changed settings, by name of the policy.
     "network.policy_observ": ["seen"],
     "network.frame_stack": 2,
   },
+  "masked": {
+    "env.id": "Taxi-v4",
+    "env.wrappers": [{"ActionMask": {}}],
+    "network.policy_observ": ["observation"],
+    "network.action_mask": "action_mask",
+  },
   "asymmetric gru": {
     "env.id": "tests.toy:Hidden",
     "network.policy_observ": ["seen"],

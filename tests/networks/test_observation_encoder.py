@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents.networks import observation_encoder
+from agents.networks import observation_encoder, observation_moments
 from tests.support import modes
 
 
@@ -15,7 +15,8 @@ def _box(shape, dtype=np.float32):
 
 
 def _encoder(space, normalize=True, clip=10.0):
-  return observation_encoder.ObservationEncoder(space, normalize, clip)
+  make_moments = observation_moments.make_running if normalize else None
+  return observation_encoder.ObservationEncoder(space, make_moments, clip)
 
 
 def _all_valid(samples):

@@ -72,14 +72,14 @@ def _sample(rng, stack=()):
 @pytest.mark.parametrize("stack", [1, 3])
 def test_selected_inputs_are_those_of_the_parts(stack):
   """Compares with the encoder of each part alone."""
-  encoder = frame_encoder.make(_SPACE, False, 10.0, stack, frame_indices=False)
+  encoder = frame_encoder.make(_SPACE, None, 10.0, stack, frame_indices=False)
   observ = _sample(np.random.default_rng(0), (stack,) if stack > 1 else ())
   inputs = encoder.inputs(tf.constant(spaces.as_bytes(observ)))
   leaves = dict(zip(_PATHS, spaces.leaves(_SPACE), strict=True))
   columns = dict(zip(_PATHS, spaces.columns(observ), strict=True))
   for path, leaf in leaves.items():
     select = observation_parts.ObservationParts(_SPACE, [leaf], stack)
-    alone = frame_encoder.make(leaf.space, False, 10.0, stack, frame_indices=False)
+    alone = frame_encoder.make(leaf.space, None, 10.0, stack, frame_indices=False)
     expected = alone.inputs(tf.constant(columns[path]))
     selected = select(inputs)
     assert len(selected) == len(expected)

@@ -21,6 +21,11 @@ from agents.environments.making import third_party, wrappers
 # episode would block an evaluation.
 DEFAULT_MAX_LENGTH = 10_000
 _DEFAULT_FPS = 30
+# Wrappers of this package that `env.wrappers` can name without their module.
+_OWN_WRAPPERS = {
+  name: f"agents.environments.making.{module}:{name}"
+  for name, module in (("ActionMask", "wrappers"), ("DomainRandomization", "domain_randomization"))
+}
 # Observations with two dimensions of at least this size may be images.
 _IMAGE_LIKE_SIDE = 16
 
@@ -84,6 +89,8 @@ class MakeEnv:
 def named_wrappers(config: config_lib.Env) -> Iterator[tuple[str, dict[str, Any]]]:
   """Yields names and arguments of the wrappers in `env.wrappers`.
 
+  Wrappers of this package are yielded as `module:Class`.
+
   Args:
     config: Section `env` of the config. YAML has no tuples, so lists among the
       arguments become tuples.
@@ -91,7 +98,7 @@ def named_wrappers(config: config_lib.Env) -> Iterator[tuple[str, dict[str, Any]
   for wrapper in config.wrappers:
     for name, arguments in wrapper.items():
       yield (
-        name,
+        _OWN_WRAPPERS.get(name, name),
         {
           key: tuple(value) if isinstance(value, list) else value
           for key, value in arguments.items()

@@ -146,3 +146,45 @@ class FrameDelta(gymnasium.ObservationWrapper):
     """
     previous, self._previous = self._previous, np.array(observation)
     return observation if previous is None else observation - previous
+
+
+class ActionMask(gymnasium.Wrapper):
+  """Observes the mask of allowed actions that an environment gives in infos.
+
+  Observations become a Dict with the parts "observation" and "action_mask", for
+  the setting `network.action_mask`.
+
+  Args:
+    env: Environment with Discrete or MultiDiscrete actions, whose infos contain
+      "action_mask" after resets and steps.
+  """
+
+  def __init__(self, env: gymnasium.Env) -> None:
+    super().__init__(env)
+    sizes = getattr(env.action_space, "nvec", getattr(env.action_space, "n", None))
+    if sizes is None or isinstance(env.action_space, gymnasium.spaces.MultiBinary):
+      raise TypeError(
+        f"ActionMask needs Discrete or MultiDiscrete actions, not {env.action_space}."
+      )
+    mask = gymnasium.spaces.MultiBinary(int(np.sum(sizes)))
+    self.observation_space = gymnasium.spaces.Dict(
+      {"observation": env.observation_space, "action_mask": mask}
+    )
+
+  def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
+    """Begins an episode; adds the mask to the observation."""
+    observ, info = self.env.reset(seed=seed, options=options)
+    return self._observ(observ, info), info
+
+  def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    """Steps the environment; adds the mask to the observation."""
+    observ, *result, info = self.env.step(action)
+    return self._observ(observ, info), *result, info  # type: ignore[return-value]
+
+  def _observ(self, observ: Any, info: dict[str, Any]) -> dict[str, Any]:
+    if "action_mask" not in info:
+      raise ValueError(
+        "ActionMask needs an environment whose infos contain 'action_mask' after resets and "
+        f"steps. Keys of this info: {sorted(info)}."
+      )
+    return {"observation": observ, "action_mask": np.ravel(info["action_mask"])}

@@ -195,3 +195,20 @@ def test_steps_of_episodes_with_other_seeds_are_returned_unchanged():
   env = wrappers.StaggeredTimeLimit(Env(), seed=5, length=3)
   env.reset(seed=4)
   assert env.step(0) is result
+
+
+def test_action_mask_observes_the_mask_in_infos():
+  env = wrappers.ActionMask(gymnasium.make("Taxi-v4"))
+  observ, info = env.reset(seed=0)
+  for _ in range(20):
+    assert env.observation_space.contains(observ)
+    np.testing.assert_array_equal(observ["action_mask"], info["action_mask"])
+    action = int(np.flatnonzero(observ["action_mask"])[0])
+    observ, _, _, _, info = env.step(action)
+
+
+def test_action_mask_rejects_environments_without_masks():
+  with pytest.raises(ValueError, match="'action_mask' after resets"):
+    wrappers.ActionMask(toy.Target(discrete=True)).reset(seed=0)
+  with pytest.raises(TypeError, match="needs Discrete or MultiDiscrete"):
+    wrappers.ActionMask(toy.Target())
