@@ -103,7 +103,7 @@ def eval_env(
     workers: Processes that step environments; None steps them in this process.
     rows: Indices of the environments to build; all by default.
   """
-  constructors = [make.MakeEnv(config.env)] * num_eval_envs(config)
+  constructors = make.constructors(config.env, num_eval_envs(config), config.seed)
   return batch_env.BatchEnv(
     constructors[rows],
     workers,

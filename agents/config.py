@@ -49,7 +49,8 @@ class Env:
 
   # Gymnasium id, `module:Id-v0`, `module:Class` or `module:function`.
   id: str = ""
-  # Keyword arguments of the environment's constructor.
+  # Keyword arguments of the environment's constructor. An argument can differ
+  # between environments: {each: [...]}, {choice: [...]} or {uniform: [a, b]}.
   kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # Agent steps until truncation; null keeps the environment's time limit.
   max_length: _AtLeast1[int | None] = None

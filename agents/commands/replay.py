@@ -20,7 +20,7 @@ from agents import config as config_lib
 from agents import errors
 from agents.commands import parsing
 from agents.environments import batch_env
-from agents.environments.data import episode_data
+from agents.environments.data import episode_data, failure_budget
 from agents.environments.making import make
 from agents.training.faults import crash_folder
 from agents.videos import video, write_videos
@@ -91,7 +91,7 @@ def repeat(crash: crash_folder.Crash) -> None:
       f"Environment {episode.environment}, seed {episode.seed}: {len(episode.action)} steps",
       flush=True,
     )
-    _play(crash.config, episode.seed, episode.action)
+    _play(crash.config, episode)
   print(
     "All steps were repeated without a failure. The original failure did "
     "not depend only on seeds and actions."
@@ -113,22 +113,24 @@ def render(crash: crash_folder.Crash, path: pathlib.Path) -> None:
       episode_data.Episode(
         episode.seed,
         episode.action[:-1],
-        _play(crash.config, episode.seed, episode.action[:-1]),
+        _play(crash.config, episode._replace(action=episode.action[:-1])),
         {},
+        episode.environment,
       ),
       f"environment {episode.environment}",
     )
     for episode in crash.failure.episodes
   )
   path.parent.mkdir(parents=True, exist_ok=True)
-  write_videos.record([video.Video(str(path), tiles)], crash.config.env)
+  write_videos.record([video.Video(str(path), tiles)], crash.config)
 
 
-def _play(config: config_lib.Config, seed: int, actions: np.ndarray) -> float:
+def _play(config: config_lib.Config, episode: failure_budget.FailedEpisode) -> float:
   """Repeats the actions of an episode and returns the sum of its rewards."""
   score = np.float32(0)
-  with batch_env.BatchEnv([make.MakeEnv(config.env)]) as batch:
-    batch.reset([seed])
-    for action in actions:
+  constructor = make.MakeEnv(config.env, seed=config.seed, index=episode.environment)
+  with batch_env.BatchEnv([constructor]) as batch:
+    batch.reset([episode.seed])
+    for action in episode.action:
       score += batch.step(action[None]).reward[0]
   return float(score)

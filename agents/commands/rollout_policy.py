@@ -71,7 +71,7 @@ def play(
   }
   with (
     pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
-    batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed) as env,
+    batch_env.BatchEnv(make.constructors(config.env, num_envs, config.seed), workers, seed) as env,
   ):
     player = worker_evaluator.WorkerEvaluator(
       in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore

@@ -228,7 +228,7 @@ def _record(
   """Renders videos, prints their episodes, and updates episodes.json."""
   files = {os.path.basename(each.path) for each in videos}
   kept = [episode for file, episode in listed if file not in files]
-  write_videos.record(videos, folder.config.env, size)
+  write_videos.record(videos, folder.config, size)
   rendered: list[dict[str, Any]] = [
     {
       "file": os.path.basename(each.path),

@@ -24,7 +24,8 @@ class RolloutStatus(NamedTuple):
   def to_data(self) -> list[Any]:
     """Returns lists and arrays, from which `from_data` restores the status."""
     finished = [
-      [episode.seed, episode.action, episode.score, episode.info] for episode in self.finished
+      [episode.seed, episode.action, episode.score, episode.info, episode.environment]
+      for episode in self.finished
     ]
     return [self.episodes, finished, self.failures, self.seconds]
 

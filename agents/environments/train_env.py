@@ -45,7 +45,7 @@ def _build(
   if config.stagger and config.algorithm.segment_length:
     constructors = make.staggered(config.env, config.num_envs, config.seed)
   else:
-    constructors = [make.MakeEnv(config.env)] * config.num_envs
+    constructors = make.constructors(config.env, config.num_envs, config.seed)
   budget = workers.failure_budget if workers else failure_budget.FailureBudget(config.max_failures)
   block_class = backends.block_class(config)
   return batch_class(

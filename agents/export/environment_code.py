@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents.environments.making import make, third_party
+from agents.environments.making import make, third_party, varied_kwargs
 
 _WRAPPERS = "agents.environments.making.wrappers"
 
@@ -29,6 +29,7 @@ def write(config: config_lib.Env) -> EnvironmentCode:
   Returns:
     The lines of code.
   """
+  config = dataclasses.replace(config, kwargs=varied_kwargs.resolve(config.kwargs, 0, 0))
   family = third_party.find(config.id)
   known = {"gymnasium", *(family.modules if family else ())}
   modules = set(known)

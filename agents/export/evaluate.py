@@ -137,10 +137,11 @@ def evaluate(
   Raises:
     EnvironmentsError: If the environment fails.
   """
-  env = make.MakeEnv(policy.config.env)()
-  stream = random.stream(policy.config.seed, "eval")
+  config = policy.config
+  stream = random.stream(config.seed, "eval")
   returns = []
-  for index in range(NUM_EPISODES):
+  for index, constructor in enumerate(make.constructors(config.env, NUM_EPISODES, config.seed)):
+    env = constructor()
     seed = episode_data.episode_seed(stream, index, 0)
     rng = np.random.default_rng(seed)
     observ, _ = env.reset(seed=seed)
@@ -166,5 +167,5 @@ def evaluate(
       total += float(reward)
       ended = terminated or truncated
     returns.append(total)
-  env.close()
+    env.close()
   return returns

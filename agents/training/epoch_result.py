@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents.environments.data import episode_data
+from agents.environments.making import domain_randomization
 
 
 class Samples(NamedTuple):
@@ -37,13 +38,15 @@ class Epoch(NamedTuple):
 
 @dataclasses.dataclass
 class Statistics:
-  """Scores, lengths and reward parts of episodes since the last report.
+  """Scores, lengths and infos of episodes since the last report.
 
   Episodes that were truncated to stagger the environments are excluded.
   """
 
   scores: list[float] = dataclasses.field(default_factory=list)
   lengths: list[int] = dataclasses.field(default_factory=list)
+  # Reward parts, and values that domain randomization has drawn, by their keys
+  # in infos.
   reward_parts: list[dict[str, float]] = dataclasses.field(default_factory=list)
 
   def add(self, epoch: Epoch) -> None:
@@ -56,7 +59,12 @@ class Statistics:
       if not episode.info.get("cut_short"):
         self.scores.append(episode.score)
         self.lengths.append(episode.length)
-        self.reward_parts.append(episode.info["reward_parts"])
+        drawn = {
+          key: value
+          for key, value in episode.info.items()
+          if key.startswith(domain_randomization.PREFIX)
+        }
+        self.reward_parts.append({**episode.info["reward_parts"], **drawn})
 
   def row(self) -> dict[str, Any]:
     """Returns the fields of `metrics.jsonl` that describe episodes.
@@ -78,16 +86,19 @@ class Statistics:
       "length_mean": apply(np.mean, self.lengths),
     }
 
-  def mean_reward_parts(self) -> dict[str, float]:
-    """Returns the mean of each reward part over the episodes.
+  def mean_infos(self) -> dict[str, float]:
+    """Returns means over the episodes by TensorBoard tag.
 
     Returns:
-      Means by name of the reward part, without the prefix "reward_".
+      Means of the reward parts, such as "reward_parts/forward", and of the
+      values of domain randomization, such as "randomization/mass".
     """
-    names = sorted(set().union(*self.reward_parts))
+    prefixes = {"reward_": "reward_parts/", domain_randomization.PREFIX: "randomization/"}
     return {
-      name.removeprefix("reward_"): float(
-        np.mean([parts.get(name, 0.0) for parts in self.reward_parts])
+      tag + key.removeprefix(prefix): float(
+        np.mean([numbers.get(key, 0.0) for numbers in self.reward_parts])
       )
-      for name in names
+      for prefix, tag in prefixes.items()
+      for key in sorted(set().union(*self.reward_parts))
+      if key.startswith(prefix)
     }

@@ -34,7 +34,7 @@ def main(job_fd: int) -> None:
   process ends when its standard input is closed.
 
   Args:
-    job_fd: File descriptor of a pickled tuple of `config.Env` and
+    job_fd: File descriptor of a pickled tuple of `make.MakeEnv` and
       `video.Video`.
   """
   # Use only idle processor time, in this process and its children.
@@ -46,13 +46,11 @@ def main(job_fd: int) -> None:
   os.dup2(2, 1)
   mujoco_warnings.capture(lambda _: None)  # Training has printed the warnings.
   with os.fdopen(job_fd, "rb") as file:
-    env, video = cloudpickle.load(file)
+    constructor, video = cloudpickle.load(file)
   unthrottled = threading.Event()
   threading.Thread(target=_watch_input, args=[unthrottled], daemon=True).start()
   # Uses no render workers, because a process takes a second to start.
-  video_renderer = renderer.VideoRenderer(
-    video, make.MakeEnv(env, render_mode="rgb_array"), _TILE_HEIGHT
-  )
+  video_renderer = renderer.VideoRenderer(video, constructor, _TILE_HEIGHT)
   step = -(-video.num_frames // _MAX_FRAMES)
   thumbnails: list[Image.Image] = []
 
@@ -63,7 +61,7 @@ def main(job_fd: int) -> None:
       thumbnails.append(image.quantize())  # Uses a palette, to save memory.
       yield frame
 
-  encode.encode(video, frames(), make.fps(env) / step)
+  encode.encode(video, frames(), make.fps(constructor.config) / step)
   pickle.dump((_make_gif(thumbnails), video_renderer.problem()), out)
   out.close()
 

@@ -128,7 +128,7 @@ def _render_worker(
         worker.wait(timeout=5)
 
 
-def find_gl_backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
+def find_gl_backend(constructor: Callable[[int], gymnasium.Env]) -> dict[str, str]:
   """Finds a value of MUJOCO_GL with which the environment can be rendered.
 
   Args:

@@ -24,7 +24,8 @@ from agents.videos import video as video_lib
 class RenderJob(NamedTuple):
   """Work of one of several render workers."""
 
-  constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
+  # Builds the environment with the given index; it renders RGB arrays.
+  constructor: Callable[[int], gymnasium.Env]
   videos: Sequence[video_lib.Video]
   tile_height: int | None = None  # Pixels; None keeps the environment's height.
   num_workers: int = 1

@@ -18,12 +18,16 @@ class VideoRenderer:
 
   Args:
     video: Video to render.
-    constructor: Builds the environment with `render_mode="rgb_array"`.
+    constructor: Builds the environment with the given index, with
+      `render_mode="rgb_array"`.
     tile_height: Height of a tile in pixels; None uses the environment's height.
   """
 
   def __init__(
-    self, video: video_lib.Video, constructor: Callable[[], gymnasium.Env], tile_height: int | None
+    self,
+    video: video_lib.Video,
+    constructor: Callable[[int], gymnasium.Env],
+    tile_height: int | None,
   ) -> None:
     self._video = video
     self._tiles = [TileRenderer(constructor, tile, tile_height) for tile in video.tiles]
@@ -72,7 +76,7 @@ class TileRenderer:
   """Replays one episode in an environment and renders its frames.
 
   Args:
-    constructor: Builds the environment with `render_mode="rgb_array"`.
+    constructor: See `VideoRenderer`.
     tile: Episode and caption.
     height: Height of the frames in pixels; None uses the environment's height.
 
@@ -83,9 +87,9 @@ class TileRenderer:
   """
 
   def __init__(
-    self, constructor: Callable[[], gymnasium.Env], tile: video_lib.Tile, height: int | None
+    self, constructor: Callable[[int], gymnasium.Env], tile: video_lib.Tile, height: int | None
   ) -> None:
-    self.env = constructor()
+    self.env = constructor(tile.episode.environment)
     self._caption = tile.caption
     self._height = height
     mujoco_scene.configure(self.env, height)

@@ -13,12 +13,14 @@ GRID_WIDTH = 960  # Pixels.
 MAX_TILE_HEIGHT = 480  # Pixels.
 
 
-def record(videos: Sequence[video_lib.Video], env: config_lib.Env, size: int | None = None) -> None:
+def record(
+  videos: Sequence[video_lib.Video], config: config_lib.Config, size: int | None = None
+) -> None:
   """Renders videos with all cores, writes them, and prints their episodes.
 
   Args:
     videos: Videos to write.
-    env: Environment of all episodes.
+    config: Configuration of the run with all episodes.
     size: Height of a tile in pixels. None uses the environment's height for one
       tile, and fits several tiles into `GRID_WIDTH`.
 
@@ -28,10 +30,10 @@ def record(videos: Sequence[video_lib.Video], env: config_lib.Env, size: int | N
   num_columns = max(video.num_columns for video in videos)
   if size is None and num_columns > 1:
     size = min(MAX_TILE_HEIGHT, GRID_WIDTH // num_columns)
-  constructor = make.MakeEnv(env, render_mode="rgb_array")
+  constructor = make.MakeEnv(config.env, "rgb_array", seed=config.seed)
   job = render_worker.RenderJob(constructor, videos, size, pool.num_cores())
   for video, problem in render_pool.record(
-    job, make.fps(env), render_pool.find_gl_backend(constructor)
+    job, make.fps(config.env), render_pool.find_gl_backend(constructor)
   ):
     for tile in video.tiles:
       print(

@@ -62,7 +62,7 @@ def test_status_is_restored():
   failed = failure_budget.FailedEpisode(1, 2, np.ones((3, 1)))
   status = rollout_status.RolloutStatus(
     state,
-    [episode_data.Episode(7, np.ones((2, 1)), 0.5, {"x": 1, "reward_parts": {"reward_a": 2.0}})],
+    [episode_data.Episode(7, np.ones((2, 1)), 0.5, {"x": 1, "reward_parts": {"reward_a": 2.0}}, 3)],
     [failure_budget.Failure("failed"), failure_budget.Failure("again", (failed,))],
     0.25,
   )

@@ -78,6 +78,7 @@ def play(pause_probability=0.0, num_steps=60, size=4, seed=0):
           np.array(moment.actions[row], np.float32),
           moment.scores[row],
           {},
+          int(row),
         )
         moment.actions[row], moment.rewards[row] = [], []
         moment.episode[row] += 1

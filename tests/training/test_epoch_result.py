@@ -30,12 +30,16 @@ def test_episodes_truncated_to_stagger_are_excluded():
   statistics = epoch_result.Statistics()
   statistics.add(
     _epoch(
-      (10, 1.0, {"reward_parts": {"reward_run": 2.0}}),
+      (10, 1.0, {"reward_parts": {"reward_run": 2.0}, "randomization_mass": 1.5}),
       (3, 99.0, {"reward_parts": {"reward_run": 9.0}, "cut_short": 1.0}),
     )
   )
   statistics.add(_epoch())
-  statistics.add(_epoch((20, 3.0, {"reward_parts": {"reward_run": 4.0, "reward_jump": 1.0}})))
+  statistics.add(
+    _epoch(
+      (20, 3.0, {"reward_parts": {"reward_run": 4, "reward_jump": 1}, "randomization_mass": 0.5})
+    )
+  )
   assert statistics.row() == {
     "episodes": 2,
     "return_mean": 2.0,
@@ -44,11 +48,15 @@ def test_episodes_truncated_to_stagger_are_excluded():
     "return_max": 3.0,
     "length_mean": 15.0,
   }
-  assert statistics.mean_reward_parts() == {"run": 3.0, "jump": 0.5}
+  assert statistics.mean_infos() == {
+    "reward_parts/run": 3.0,
+    "reward_parts/jump": 0.5,
+    "randomization/mass": 1.0,
+  }
 
 
 def test_statistics_without_episodes_are_none():
   row = epoch_result.Statistics().row()
   assert row.pop("episodes") == 0
   assert set(row.values()) == {None}
-  assert epoch_result.Statistics().mean_reward_parts() == {}
+  assert epoch_result.Statistics().mean_infos() == {}

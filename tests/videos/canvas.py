@@ -58,6 +58,17 @@ class Canvas(gymnasium.Env):
     return np.full((64, 96, 3), 10 * self._steps % 250, np.uint8)
 
 
+def make(environment: int = 0, kind: type[Canvas] = Canvas, **kwargs) -> Canvas:
+  """Returns an environment that renders frames.
+
+  Args:
+    environment: Index of the environment; ignored.
+    kind: Class of the environment.
+    kwargs: Arguments of the class.
+  """
+  return kind(render_mode="rgb_array", **kwargs)
+
+
 def episode(*actions: float, seed: int = 3) -> episode_data.Episode:
   """Returns an episode with the given actions, whose sum is the score."""
   return episode_data.Episode(

@@ -11,7 +11,7 @@ from agents.videos import render_pool, render_worker
 from agents.videos import video as video_lib
 from tests.videos import canvas, decoding
 
-_MAKE = functools.partial(canvas.Canvas, render_mode="rgb_array")
+_MAKE = canvas.make
 
 
 def _tiles(*lengths):
@@ -99,7 +99,7 @@ def test_failing_step_leaves_no_partial_file(tmp_path):
       return super().step(action)
 
   video = video_lib.Video(str(tmp_path / "a.mp4"), _tiles(9))
-  make = functools.partial(Fails, render_mode="rgb_array")
+  make = functools.partial(canvas.make, kind=Fails)
   with pytest.raises(render_pool.RenderingFailed, match="Broken leg."):
     list(_record([video], make, num_workers=2))
   assert not os.listdir(tmp_path)
@@ -118,7 +118,7 @@ def test_two_crashes_of_native_code_are_retried(num_crashes, tmp_path):
 
   (tmp_path / "crashes").mkdir()
   videos = [video_lib.Video(str(tmp_path / f"{length}.mp4"), _tiles(length)) for length in (1, 5)]
-  written = _record(videos, functools.partial(Crashes, render_mode="rgb_array"))
+  written = _record(videos, functools.partial(canvas.make, kind=Crashes))
   assert next(written) == (videos[0], "")
   if num_crashes == 2:
     assert list(written) == [(videos[1], "")]

@@ -13,7 +13,7 @@ from agents.videos import renderer
 from agents.videos import video as video_lib
 from tests.videos import canvas
 
-_MAKE = functools.partial(canvas.Canvas, render_mode="rgb_array")
+_MAKE = canvas.make
 
 
 def _tile(episode, height=None, make=_MAKE, caption=""):
@@ -39,7 +39,7 @@ def test_actions_are_rescaled_as_in_training():
   class Wide(canvas.Canvas):
     action_space = gymnasium.spaces.Box(0, 8, (1,), np.float32)
 
-  tile = _tile(canvas.episode(0.5, 7.0), make=functools.partial(Wide, render_mode="rgb_array"))
+  tile = _tile(canvas.episode(0.5, 7.0), make=functools.partial(canvas.make, kind=Wide))
   tile.advance(2)
   assert tile.score == 6 + 8
 

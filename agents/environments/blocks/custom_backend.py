@@ -13,7 +13,7 @@ import numpy as np
 from agents import class_loader
 from agents import config as config_lib
 from agents.environments.blocks import base
-from agents.environments.making import action_scaling, make
+from agents.environments.making import action_scaling, make, varied_kwargs
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -133,6 +133,11 @@ def check(config: config_lib.Config, backend_class: type[Backend]) -> list[str]:
         f"env.{setting} needs env.backend=gymnasium: {name} does not apply "
         "wrappers to its environments."
       )
+  if varied := [key for key, value in config.env.kwargs.items() if varied_kwargs.varies(value)]:
+    raise config_lib.ConfigError(
+      f"env.kwargs.{varied[0]} differs between environments, which needs env.backend=gymnasium: "
+      f"{name} gives all environments the same arguments."
+    )
   if config.env.max_length and not backend_class.limits:
     raise config_lib.ConfigError(
       f"env.max_length={config.env.max_length}: {name} does not declare by "

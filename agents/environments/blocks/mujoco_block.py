@@ -15,7 +15,7 @@ import numpy as np
 from agents import spaces
 from agents.environments.blocks import gymnasium_block, mujoco_tasks
 from agents.environments.data import episode_data
-from agents.environments.making import wrappers
+from agents.environments.making import domain_randomization, wrappers
 
 _TRIAL_STEPS = 50  # Steps that are compared with Gymnasium's own `step`.
 # Wrappers that only count steps. The block counts the steps itself.
@@ -37,7 +37,16 @@ def supports(env: gymnasium.Env) -> bool:
   return (
     _task_class(env) is not None
     and env.unwrapped.render_mode != "human"
-    and all(type(wrapper) in _COUNTING_WRAPPERS for wrapper in wrappers.chain(env))
+    and all(
+      type(wrapper) in _COUNTING_WRAPPERS or _changes_only_model(wrapper)
+      for wrapper in wrappers.chain(env)
+    )
+  )
+
+
+def _changes_only_model(wrapper: gymnasium.Wrapper) -> bool:
+  return (
+    isinstance(wrapper, domain_randomization.DomainRandomization) and wrapper.changes_only_model
   )
 
 
@@ -65,6 +74,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._limits = np.full(len(self._envs), sys.maxsize)
     self._staggered = np.zeros(len(self._envs), bool)
     self._limit_wrappers = list(map(_limit_wrappers, self._envs))
+    # Values that domain randomization has drawn for each running episode.
+    self._randomization: list[dict[str, float]] = [{} for _ in self._envs]
 
   def replay(
     self, episode: Sequence[int], seeds: Sequence[int], actions: Sequence[np.ndarray]
@@ -106,6 +117,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       outcomes[offset] = {
         **episode_data.numbers(result.info(row)),
         **({"cut_short": True} if staggered[row] and truncated[row] else {}),
+        **self._randomization[offset],
         "reward_parts": task.reward_sums(offset),
       }
     return outcomes
@@ -117,6 +129,11 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         (wrapper._max_episode_steps, isinstance(wrapper, wrappers.StaggeredTimeLimit))
         for wrapper in self._limit_wrappers[offset]
       ]
+      self._randomization[offset] = {
+        key: value
+        for key, value in info.items()
+        if isinstance(key, str) and key.startswith(domain_randomization.PREFIX)
+      }
       limit = min(limits, default=(sys.maxsize, False))
       self._limits[offset], self._staggered[offset] = limit
 
@@ -150,7 +167,8 @@ def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.VectorizedMujocoTa
     return None
   settings = [_settings(robot) for robot in robots]
   is_exact = settings.count(settings[0]) == len(envs) and _equals_gymnasium(task, robots[0])
-  return task(robots) if is_exact else None
+  share_models = not any(map(_changes_only_model, wrappers.chain(envs[0])))
+  return task(robots, share_models) if is_exact else None
 
 
 def _task_class(env: gymnasium.Env) -> type[mujoco_tasks.VectorizedMujocoTask] | None:

@@ -36,6 +36,8 @@ class VectorizedMujocoTask:
 
   Args:
     envs: N environments without wrappers, with equal settings.
+    share_models: Whether environments with equal models are simulated with the
+      same `MjModel`. False if the models change between episodes.
   """
 
   # The control cost is computed from actions of this type.
@@ -48,13 +50,14 @@ class VectorizedMujocoTask:
   # Observed fields, each with the index of its first observed row.
   _observed_fields: tuple[tuple[str, int], ...] = ()
 
-  def __init__(self, envs: Sequence[Any]) -> None:
+  def __init__(self, envs: Sequence[Any], share_models: bool = True) -> None:
     import mujoco  # Imported here because other tasks run without MuJoCo.
 
     self._set_state, self._get_state = mujoco.mj_setState, mujoco.mj_getState
     self._step = mujoco.mj_step
     self._compute_contact_forces = mujoco.mj_rnePostConstraint
     self._envs = list(envs)
+    self._share_models = share_models
     self._model, state = envs[0].model, mujoco.mjtState
     self._state_type = int(state.mjSTATE_INTEGRATION)  # All inputs of `mj_step`.
     # States before and after the latest step, [N, state size].
@@ -97,15 +100,12 @@ class VectorizedMujocoTask:
       env: New environment without wrappers.
     """
     self._envs[index] = env
+    model = env.model
     # Equal models are shared, because the caches hold one model, but not many.
-    is_equal = env.model is self._model or np.array_equal(
-      _model_bytes(env.model), self._model_bytes
-    )
-    model = self._model if is_equal else env.model
+    if self._share_models and np.array_equal(_model_bytes(model), self._model_bytes):
+      model = self._model
     states = self._before[index], self._state[index]
     self._simulations[index] = model, self._data, *states, env.frame_skip
-    for name in self._model_fields:
-      self._copies[name][index] = getattr(env.model, name)
     self.begin_episode(index, {})
 
   def begin_episode(self, index: int, reward_sums: dict[str, float]) -> None:
@@ -120,6 +120,8 @@ class VectorizedMujocoTask:
     self._get_state(self._envs[index].model, data, self._state[index], self._state_type)
     for name in self._fields:
       self._copies[name][index] = getattr(data, name)
+    for name in self._model_fields:
+      self._copies[name][index] = getattr(self._envs[index].model, name)
     self._position[index] = self._positions([index])[0]
     for name in [*self._reward_sums, *reward_sums]:
       self._reward_sums[name][index] = reward_sums.get(name, 0.0)

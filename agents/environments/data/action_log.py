@@ -158,7 +158,7 @@ class ActionLog:
         actions = running.actions[running.first[index] : self._end, index].copy()
         score = float(running.score[index])
         seed = self.skip(index, next_seeds.get(index))
-        finished[index] = episode_data.Episode(seed, actions, score, {})
+        finished[index] = episode_data.Episode(seed, actions, score, {}, self.first + index)
       running.first[~active] = self._end
     return finished
 

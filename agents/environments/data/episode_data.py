@@ -79,6 +79,7 @@ class Episode:
   # Numbers of the last step's info. "reward_parts" contains the sum of each
   # `reward_...` number over the episode.
   info: dict[str, Any]
+  environment: int = 0  # Index of the environment within its batch.
 
   @property
   def length(self) -> int:
@@ -87,7 +88,8 @@ class Episode:
 
   def __eq__(self, other: object) -> bool:
     return isinstance(other, Episode) and (
-      (self.seed, self.score, self.info) == (other.seed, other.score, other.info)
+      (self.seed, self.score, self.info, self.environment)
+      == (other.seed, other.score, other.info, other.environment)
       and np.array_equal(self.action, other.action)
     )
 

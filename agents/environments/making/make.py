@@ -15,7 +15,7 @@ import gymnasium
 from agents import class_loader, spaces
 from agents import config as config_lib
 from agents.environments.data import episode_data, mujoco_warnings, tensorflow_log
-from agents.environments.making import third_party, wrappers
+from agents.environments.making import third_party, varied_kwargs, wrappers
 
 # Time limit of tasks that declare none, in steps. Without a limit, one endless
 # episode would block an evaluation.
@@ -39,18 +39,29 @@ class MakeEnv:
     render_mode: Render mode of the environment, such as "rgb_array".
     short: Seed of an episode to truncate early, and the length of this episode
       in steps.
+    seed: Seed of the run. With `index`, it determines the arguments that differ
+      between environments.
+    index: Index of the environment within its batch.
   """
 
   config: config_lib.Env
   render_mode: str | None = None
   short: tuple[int, int] | None = None
+  seed: int = 0
+  index: int = 0
 
   def __str__(self) -> str:
     return self.config.id
 
-  def __call__(self) -> gymnasium.Env:
-    """Returns a new environment with all wrappers of the config."""
-    config, kwargs = self.config, dict(self.config.kwargs)
+  def __call__(self, index: int | None = None) -> gymnasium.Env:
+    """Returns a new environment with all wrappers of the config.
+
+    Args:
+      index: Index of the environment within its batch; `self.index` by default.
+    """
+    config = self.config
+    index = self.index if index is None else index
+    kwargs = varied_kwargs.resolve(config.kwargs, self.seed, index)
     if self.render_mode:
       kwargs["render_mode"] = self.render_mode
     if "render_mode" in kwargs:  # Pygame needs a driver even without a window.
@@ -106,6 +117,17 @@ def named_wrappers(config: config_lib.Env) -> Iterator[tuple[str, dict[str, Any]
       )
 
 
+def constructors(config: config_lib.Env, num_envs: int, seed: int) -> list[MakeEnv]:
+  """Returns the constructors of the environments of a batch.
+
+  Args:
+    config: Section `env` of the config.
+    num_envs: Number of environments.
+    seed: Seed of the run.
+  """
+  return [MakeEnv(config, seed=seed, index=index) for index in range(num_envs)]
+
+
 def staggered(config: config_lib.Env, num_envs: int, seed: int) -> list[MakeEnv]:
   """Returns constructors of environments with first episodes of unequal length.
 
@@ -122,12 +144,13 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int) -> list[MakeEnv]
   try:
     limit = max_length(config)
   except config_lib.ConfigError:
-    return [MakeEnv(config)] * num_envs
+    return constructors(config, num_envs, seed)
   return [
-    MakeEnv(
-      config, short=(episode_data.episode_seed(seed, index, 0), -(-limit * (index + 1) // num_envs))
+    dataclasses.replace(
+      constructor,
+      short=(episode_data.episode_seed(seed, index, 0), -(-limit * (index + 1) // num_envs)),
     )
-    for index in range(num_envs)
+    for index, constructor in enumerate(constructors(config, num_envs, seed))
   ]
 
 

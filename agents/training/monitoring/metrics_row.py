@@ -60,7 +60,7 @@ def training_row(
       **{f"{groups[name]}/{name}": value for name, value in metrics.items()},
       "reliability/restarts": restarts,
       **{f"performance/{name}": value for name, value in time_shares.items()},
-      **{f"reward_parts/{name}": value for name, value in statistics.mean_reward_parts().items()},
+      **statistics.mean_infos(),
     },
   )
 

@@ -23,6 +23,7 @@ _COLUMNS = [
   ("seed", np.int64),
   ("score", np.float64),
   ("length", np.int64),
+  ("environment", np.int64),
 ]
 _PREFIX = "recorded/"  # Prefix of array names in a checkpoint.
 
@@ -74,7 +75,7 @@ class RecentEpisodes:
     """
     table = np.array(
       [
-        (number, step, episode.seed, episode.score, episode.length)
+        (*(number, step, episode.seed, episode.score, episode.length), episode.environment)
         for number, step, episode in self._recorded
       ],
       _COLUMNS,
@@ -154,9 +155,13 @@ def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
   if f"{_PREFIX}count" not in arrays:
     return
   actions = np.split(arrays[f"{_PREFIX}action"], np.cumsum(arrays[f"{_PREFIX}length"])[:-1])
-  columns = (arrays[_PREFIX + name].tolist() for name in ("number", "step", "seed", "score"))
-  for number, step, seed, score, action in zip(*columns, actions):
-    yield RecordedEpisode(number, step, episode_data.Episode(seed, action, score, {}))
+  names = "number", "step", "seed", "score", "environment"
+  # Older checkpoints contain no index of the environment.
+  no_index = np.zeros_like(arrays[f"{_PREFIX}seed"])
+  columns = (arrays.get(_PREFIX + name, no_index).tolist() for name in names)
+  for number, step, seed, score, environment, action in zip(*columns, actions):
+    episode = episode_data.Episode(seed, action, score, {}, environment)
+    yield RecordedEpisode(number, step, episode)
 
 
 def _ranges(numbers: list[int]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import time
 
 import cloudpickle
 
+from agents.environments.making import make
 from agents.environments.workers import process
 from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import run_folder
@@ -57,7 +58,9 @@ class VideoRecorder:
     try:
       videos.mkdir(exist_ok=True)
       with tempfile.TemporaryFile() as job:
-        cloudpickle.dump((self._folder.config.env, self._video), job)
+        config = self._folder.config
+        constructor = make.MakeEnv(config.env, "rgb_array", seed=config.seed)
+        cloudpickle.dump((constructor, self._video), job)
         job.seek(0)
         # A separate session protects the process from Ctrl-C. The process ends
         # when its input is closed, which happens even if the trainer is killed.

@@ -27,6 +27,7 @@ _ALLOWED_IMPORTS = {
   "agents.networks": {
     "agents.class_loader",
     "agents.config",
+    "agents.config_parsing",
     "agents.ops",
     "agents.spaces",
     "agents.types",

@@ -243,6 +243,10 @@ def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
 @pytest.mark.parametrize(
   "options, message",
   [
+    (
+      {"id": "CartPole-v1", "kwargs": {"sutton_barto_reward": {"each": [True]}}},
+      "env.kwargs.sutton_barto_reward",
+    ),
     ({"id": "CartPole-v1", "action_repeat": 2}, "env.action_repeat needs"),
     (
       {"id": "CartPole-v1", "wrappers": ({"FlattenObservation": {}},)},

@@ -189,3 +189,43 @@ def test_changed_formulas_of_gymnasium_prevent_vectorized_steps(task, monkeypatc
 
   monkeypatch.setattr(robot_class, "step", step)
   assert not _is_vectorized([constructor])
+
+
+_RANDOMIZATION = {
+  "friction": [0.5, 1.5],
+  "mass": [0.7, 1.3],
+  "motor": [0.8, 1.2],
+  "damping": [0.5, 2],
+  "gravity": [0.9, 1.1],
+}
+
+
+@pytest.mark.parametrize("task", mujoco_pairs.TASKS)
+def test_models_may_change_in_every_episode(task):
+  wrappers = ({"DomainRandomization": _RANDOMIZATION},)
+  pair = mujoco_pairs.pair(task, wrappers=wrappers)
+  assert pair[0][0]._task
+  actions = mujoco_pairs.actions(pair[0][1], 70)
+  _assert_equal_steps(pair, actions[:40])
+  for block, _ in pair:
+    running = np.swapaxes(actions[:3], 0, 1)
+    block.replay([0] * mujoco_pairs.SIZE, mujoco_pairs.SEEDS, list(running))
+  _assert_equal_steps(pair, actions[40:])
+
+
+def test_reports_contain_the_values_of_randomized_models():
+  block, arrays = mujoco_pairs.pair("Hopper", wrappers=({"DomainRandomization": _RANDOMIZATION},))[
+    0
+  ]
+  drawn = []
+  for action in mujoco_pairs.actions(arrays, 60):
+    reports, _ = mujoco_pairs.step(block, arrays, action)
+    drawn += [report.outcome["randomization_mass"] for report in reports.values()]
+  assert len(drawn) > 3 and len(set(drawn)) == len(drawn)
+
+
+@pytest.mark.parametrize("name", ["latency", "noise", "push"])
+def test_randomization_of_steps_is_not_vectorized(name):
+  wrappers = ({"DomainRandomization": {name: [1, 1]}},)
+  env = mujoco_pairs.constructor("HalfCheetah", wrappers=wrappers)()
+  assert not mujoco_block.supports(env)

@@ -327,4 +327,4 @@ def test_first_episodes_of_a_staggered_batch_have_different_lengths():
 
 def test_tasks_without_time_limit_are_not_staggered():
   config = config_lib.Env("tests.toy:Counter")
-  assert make.staggered(config, 3, 7) == [make.MakeEnv(config)] * 3
+  assert make.staggered(config, 3, 7) == make.constructors(config, 3, 7)

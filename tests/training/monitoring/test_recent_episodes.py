@@ -10,7 +10,7 @@ from agents.training.run_folder import checkpoint
 def _episode(number, length=3):
   action = 10.0 * number + np.arange(2 * length).reshape(length, 2)
   return episode_data.Episode(
-    100 + number, action.astype(np.float32), number / 3, {"reward_parts": {}}
+    100 + number, action.astype(np.float32), number / 3, {"reward_parts": {}}, number % 4
   )
 
 
