@@ -64,13 +64,14 @@ class Env:
   # Gymnasium's wrappers or `module:Class`, as {NAME: {ARGUMENT: ...}}. The
   # first wrapper is the innermost.
   wrappers: _Wrappers = ()
-  # Library that steps the training environments: "gymnasium", "envpool" (C++
-  # threads) or a custom `module:Class`.
+  # Library that steps the training environments: "gymnasium", "vector" (a
+  # `gymnasium.vector.VectorEnv`), "envpool" (C++ threads) or a custom
+  # `module:Class`.
   backend: str = "gymnasium"
 
   def __post_init__(self) -> None:
     _check_values(self)
-    _check_class("env.backend", self.backend, ("gymnasium", "envpool"))
+    _check_class("env.backend", self.backend, ("gymnasium", "vector", "envpool"))
 
   @property
   def deterministic(self) -> bool:

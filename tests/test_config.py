@@ -458,7 +458,7 @@ def test_sections_must_be_dicts_of_fields(key, value):
     ("env.random_start", -1, "at least 0"),
     ("env.wrappers", [{}], "each consist of one name and its arguments"),
     ("env.wrappers", [{"A": {}, "B": {}}], "each consist of one name and its"),
-    ("env.backend", "brax", "one of gymnasium, envpool, or name a class"),
+    ("env.backend", "brax", "one of gymnasium, vector, envpool, or name a class"),
     ("env.backend", "envpol", "'envpol'. Did you mean 'envpool'?"),
     ("algorithm.type", "a2c", "`algorithm.type` must be one of ppo, or name"),
     ("algorithm.type", "a2c:", "as `module:Class`. Received: 'a2c:'."),

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 
 from agents import config as config_lib
-from agents.environments.blocks import custom_backend, envpool_block
+from agents.environments.blocks import custom_backend, envpool_block, vector_block
 from agents.environments.workers import pool
 
 
@@ -23,6 +23,8 @@ def block_class(config: config_lib.Config) -> Callable[..., custom_backend.Backe
   """
   if config.env.backend == "gymnasium":
     return None
+  if config.env.backend == "vector":
+    return vector_block.VectorBlock
   if config.env.backend == "envpool":
     return functools.partial(envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
   return custom_backend.find(config.env.backend)
@@ -43,6 +45,8 @@ def check(config: config_lib.Config) -> list[str]:
   """
   if config.env.backend == "gymnasium":
     return []
+  if config.env.backend == "vector":
+    return vector_block.check(config)
   if config.env.backend == "envpool":
     return envpool_block.check(config)
   return custom_backend.check(config, custom_backend.find(config.env.backend))

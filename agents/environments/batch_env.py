@@ -99,6 +99,8 @@ class BatchEnv:
       self._block_class: Any = block_class or (
         mujoco_block.MujocoBlock if mujoco_block.supports(probe) else gymnasium_block.GymnasiumBlock
       )
+    # Whether the block itself lets environments wait.
+    self._may_wait = getattr(self._block_class, "may_wait", False)
     size = len(constructors)
     self.step_layout = buffer_layout.step_layout(size, self.observation_space)
     self.action_layout = buffer_layout.action_layout(size, self.action_space)
@@ -258,7 +260,8 @@ class BatchEnv:
     self.step_seconds += time.perf_counter() - start
     self._busy_seconds += arrays["seconds"]
     # Records only completed steps, because replays repeat all recorded steps.
-    self._log.record_step(arrays, self._reports, active is not None)
+    may_wait = active is not None or self._may_wait
+    self._log.record_step(arrays, self._reports, may_wait)
     packed = self._result_bytes.copy()
     packed.setflags(write=False)  # Later compared with the result of a replay.
     self._source.received = packed

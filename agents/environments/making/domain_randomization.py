@@ -100,7 +100,7 @@ class DomainRandomization(gymnasium.Wrapper):
     # environment's own generator.
     self._rng = np.random.default_rng(None if seed is None else [seed, 2])
     self._values = {
-      name: float(self._rng.integers(low, high + 1))
+      name: float(self._rng.integers(int(low), int(high) + 1))
       if name == "latency"
       else float(self._rng.uniform(low, high))
       for name, (low, high) in self._ranges.items()

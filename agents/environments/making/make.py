@@ -15,7 +15,7 @@ import gymnasium
 from agents import class_loader, spaces
 from agents import config as config_lib
 from agents.environments.data import episode_data, mujoco_warnings, tensorflow_log
-from agents.environments.making import third_party, varied_kwargs, wrappers
+from agents.environments.making import third_party, varied_kwargs, vector_envs, wrappers
 
 # Time limit of tasks that declare none, in steps. Without a limit, one endless
 # episode would block an evaluation.
@@ -303,6 +303,8 @@ def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
       disable_env_checker=True,
       max_episode_steps=-1 if config.max_length else None,
     )
+  if vector_envs.is_constructor(constructor):
+    return functools.partial(vector_envs.SingleEnv, constructor)
   try:
     env_class = typing.get_type_hints(constructor)["return"]
   except (AttributeError, NameError, KeyError, TypeError):
