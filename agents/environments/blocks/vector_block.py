@@ -16,6 +16,7 @@ from agents.environments.data import episode_data
 from agents.environments.making import vector_envs
 
 _Mode = vector.AutoresetMode
+_NO_SEED = -1  # Later episodes continue the random numbers of the vector.
 
 
 class VectorBlock(custom_backend.Backend):
@@ -112,6 +113,8 @@ class VectorBlock(custom_backend.Backend):
 
   def _actions(self) -> Any:
     """Returns the actions in the format of the batched action space."""
+    if isinstance(self._action_space, gymnasium.spaces.Discrete):  # Without a loop.
+      return (self.arrays["action"] + self._action_space.start).astype(self._action_space.dtype)
     actions = self.to_env(self.arrays["action"])
     if not spaces_lib.composite(self._action_space):
       return np.asarray(actions, self._action_space.dtype)
@@ -147,7 +150,7 @@ class VectorBlock(custom_backend.Backend):
       }
       parts = {name: float(sums[row]) for name, sums in self._reward_parts.items()}
       reports[self.first + row] = base.StepReport(
-        {**episode_data.numbers(numbers), "reward_parts": parts}
+        {**episode_data.numbers(numbers), "reward_parts": parts}, next_seed=_NO_SEED
       )
     for sums in self._reward_parts.values():
       sums[rows] = 0
