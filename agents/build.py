@@ -268,5 +268,8 @@ def rollout_spec(config: config_lib.Config) -> rollout_to_batch.RolloutSpec:
     )
   assert config.algorithm.update_every is not None
   return rollout_to_batch.episodes(
-    config.num_envs, config.algorithm.update_every, make.max_length(config.env)
+    config.num_envs,
+    config.algorithm.update_every,
+    make.max_length(config.env),
+    in_place=bool(config.network.recurrent),
   )

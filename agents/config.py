@@ -320,12 +320,17 @@ class Config:
       "one episode per environment. Raise `algorithm.update_every` or "
       f"lower `num_envs`. Received: {algorithm.update_every}.",
     )
-    name = "recurrent" if network.recurrent else "frame_stack"
     _require(
-      length or not network.recurrent and network.frame_stack == 1,
-      f"With `network.{name}`, updates learn from segments: set "
+      length or network.frame_stack == 1,
+      "With `network.frame_stack`, updates learn from segments: set "
       "algorithm.segment_length to a number of steps, and "
       "algorithm.update_every to null.",
+    )
+    _require(
+      length or not (network.recurrent and minibatch_size),
+      "With `network.recurrent`, updates from whole episodes take gradient "
+      "steps on all of them: set algorithm.minibatch_size to null. Received: "
+      f"{minibatch_size}.",
     )
     if length and minibatch_size:
       _require(

@@ -147,12 +147,19 @@ def test_frame_stacks_and_recurrent_networks_round_trip(changes):
   assert config_lib.from_data(config_parsing.to_data(config)) == config
 
 
-@pytest.mark.parametrize("changes", [{"network.frame_stack": 4}, {"network.recurrent": "gru"}])
-def test_frame_stacks_and_recurrent_networks_need_segments(changes):
+_EPISODES = {"algorithm.segment_length": None, "algorithm.update_every": 64}
+
+
+def test_frame_stacks_need_segments():
   with pytest.raises(config_lib.ConfigError, match="segment_length"):
-    config_lib.Config().override(
-      {**changes, "algorithm.segment_length": None, "algorithm.update_every": 64}
-    )
+    config_lib.Config().override({"network.frame_stack": 4, **_EPISODES})
+
+
+def test_recurrent_policies_take_gradient_steps_on_all_episodes():
+  changes = {"network.recurrent": "gru", **_EPISODES}
+  with pytest.raises(config_lib.ConfigError, match="minibatch_size to null. Received: 64"):
+    config_lib.Config().override(changes)
+  config_lib.Config().override({**changes, "algorithm.minibatch_size": None})
 
 
 def test_minibatches_of_recurrent_policies_consist_of_whole_segments():

@@ -1,7 +1,7 @@
 """Combines the settings of a run from configs, presets and the command line."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
@@ -27,12 +27,12 @@ class Settings(NamedTuple):
     )
 
 
-def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]) -> Settings:
+def of_new_run(name: str, preset_names: Sequence[str], changes: Mapping[str, Any]) -> Settings:
   """Returns the settings of a new run.
 
   Args:
     name: Name of a config, or path of a Python file with a `CONFIG`.
-    preset: Name of a preset, or None.
+    preset_names: Names of presets, in the order in which they apply.
     changes: Values from the command line, by dotted key.
 
   Raises:
@@ -41,14 +41,15 @@ def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]) -> Set
   name, config = configs.load(name)
   layers = [("default", config_lib.Config()), (f"config {name}", config)]
   has_task = bool(config.env.id)
-  if preset:
+  for preset in preset_names:
     config = presets.apply(preset, config)
     layers.append((f"preset {preset}", config))
   # Conversion to text and back gives exactly the values of config.yaml.
   config = config_lib.load(config_lib.dump(config.override(changes)), "the config")
   layers.append(("command line", config))
   task = "" if has_task else re.sub(r"[^\w.-]+", "_", config.env.id)
-  return Settings("-".join(filter(None, (name, task, preset))), config, _origins(layers, changes))
+  parts = filter(None, (name, task, *preset_names))
+  return Settings("-".join(parts), config, _origins(layers, changes))
 
 
 def of_old_run(name: str, config: config_lib.Config, changes: Mapping[str, Any]) -> Settings:

@@ -21,6 +21,7 @@ import importlib.util
 import pathlib
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from agents import config as config_lib
@@ -44,7 +45,10 @@ def main(argv: list[str] | None = None) -> int:
   option("--config NAME", "named config, or path of your own .py file", required=True)
   option(
     "--preset NAME",
-    "preset that replaces algorithm and networks of the config (default: no preset)",
+    "preset that replaces algorithm and networks of the config; repeat the option to combine "
+    "presets (default: no preset)",
+    action="append",
+    default=[],
   )
   option(
     "--space FILE",
@@ -147,10 +151,12 @@ def _read_space(path: pathlib.Path) -> str:
 
 
 def _arguments(
-  name: str, preset: str | None, changes: dict[str, Any], suggestions: dict[str, Any]
+  name: str, preset_names: Sequence[str], changes: dict[str, Any], suggestions: dict[str, Any]
 ) -> list[str]:
   """Returns the command-line arguments of `train` for a trial."""
-  arguments = ["--config", name, *(["--preset", preset] if preset else ())]
+  arguments = ["--config", name]
+  for preset in preset_names:
+    arguments += ["--preset", preset]
   for key, value in (changes | suggestions).items():
     arguments += ["--set", config_lib.setting(key, value)]
   return arguments

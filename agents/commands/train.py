@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
   new(
     "--preset NAME",
     "preset that replaces algorithm and networks of the config: "
-    f"{', '.join(presets.names())} (default: no preset)",
+    f"{', '.join(presets.names())}; repeat the option to combine presets (default: no preset)",
+    action="append",
+    default=[],
   )
   new("--logdir DIR", "parent folder of run folders such as <time>-<config> (default: ~/logdir)")
   new("--seed N", "seed of the run (default: 0)")

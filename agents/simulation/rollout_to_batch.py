@@ -44,6 +44,8 @@ class RolloutSpec(NamedTuple):
     Returns:
       The batch. Its shapes are static, although T is dynamic.
     """
+    if self.in_place:
+      transitions = _pad_time(transitions, self.steps)
     if not isinstance(state, types.PolicyState):
       state = types.NOTHING  # Batches omit the states of custom algorithms.
     if state.recent:
@@ -60,7 +62,10 @@ class RolloutSpec(NamedTuple):
     if not self.in_place:
       source = tf.boolean_mask(source, tf.gather(flat.valid, source))
     ends = tf.gather(last & flat.valid, source)
-    sequence = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
+    # Invalid steps after the last sequence count as part of it.
+    sequence = tf.minimum(
+      tf.cumsum(tf.cast(ends, tf.int32), exclusive=True), tf.reduce_sum(tf.cast(ends, tf.int32)) - 1
+    )
     rows = _pad(source, self.rows)
     final_rows = _pad(tf.boolean_mask(source, ends), self.sequences)
     observ, action, reward, terminated, truncated, valid, last = (
@@ -87,7 +92,7 @@ def segments(
     num_envs: Number of environments.
     length: Steps of each environment.
     in_place: Whether invalid steps keep their rows. Recurrent policies need
-      this, because they process each segment in order of time.
+      this, because they process each environment in order of time.
     short_episodes: Whether the time limit of episodes is less than 16 steps.
       Staggered first episodes do not count.
   """
@@ -99,7 +104,9 @@ def segments(
   # --8<-- [end:segments]
 
 
-def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
+def episodes(
+  num_envs: int, num_episodes: int, max_length: int, in_place: bool = False
+) -> RolloutSpec:
   """Returns the spec for whole episodes.
 
   Every environment plays a fixed share of the episodes, so short episodes are
@@ -109,14 +116,17 @@ def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
     num_envs: Number of environments.
     num_episodes: Number of episodes, at least `num_envs`.
     max_length: Maximum steps of an episode.
+    in_place: See `segments`.
   """
   # --8<-- [start:episodes]
   quota = shares(num_episodes, num_envs)
+  steps = quota[0] * max_length
   return RolloutSpec(
-    quota[0] * max_length,
+    steps,
     quota,
-    gradient_accumulation.padded_rows(num_episodes * max_length),
+    gradient_accumulation.padded_rows(num_envs * steps if in_place else num_episodes * max_length),
     gradient_accumulation.padded_rows(num_episodes),
+    in_place,
   )
   # --8<-- [end:episodes]
 
@@ -136,6 +146,18 @@ def _rows_by_env(num_steps: tf.Tensor, num_envs: int) -> tf.Tensor:
   grid = tf.meshgrid(tf.range(num_envs), tf.range(num_steps), indexing="ij")
   env, step = tf.unstack(grid, num=2)
   return tf.reshape(step * num_envs + env, [-1])
+
+
+def _pad_time(transitions: types.Transition, steps: int) -> types.Transition:
+  """Appends invalid steps to transitions [T, B, ...], up to [steps, B, ...]."""
+  missing = steps - tf.shape(transitions.valid)[0]
+
+  def pad(field: tf.Tensor) -> tf.Tensor:
+    padded = tf.pad(field, [[0, missing]] + [[0, 0]] * (field.shape.rank - 1))
+    return tf.ensure_shape(padded, [steps, *field.shape[1:]])
+
+  names = types.Transition._fields[:-1]  # All but `final_observ`.
+  return transitions._replace(**{name: pad(getattr(transitions, name)) for name in names})
 
 
 def _segments(transitions: types.Transition, state: tf.Tensor) -> types.Segments:

@@ -4,7 +4,8 @@ A minibatch consists of sixteen segments of the usual 32 steps, because a pass
 through few segments takes as long as a pass through many. A segment starts from
 the recurrent state of the rollout, and gradients end at the start of the
 segment. Therefore configs with shorter segments change to 32 steps of fewer
-environments.
+environments. Configs that learn from whole episodes, as with the preset
+`paper`, take gradient steps on all episodes together.
 """
 
 from agents import config as config_lib
@@ -18,6 +19,8 @@ def apply(config: config_lib.Config) -> config_lib.Config:
   Args:
     config: Config that provides the task and the budget.
   """
+  if config.algorithm.update_every:  # An episode is one sequence.
+    return config.override({"network.recurrent": "gru", "algorithm.minibatch_size": None})
   length = config.algorithm.segment_length
   if length and length < _LENGTH:
     config = config.override(

@@ -14,7 +14,7 @@ def _origins(*args):
 def test_origin_of_each_value_is_the_last_layer_that_set_it():
   settings = merge_settings.of_new_run(
     "ant",
-    "paper",
+    ["paper"],
     {"seed": "3", "algorithm.learning_rate": "1e-4", "env.kwargs.a": 1, "num_workers": None},
   )
   config, origins = settings.config, settings.origins
@@ -36,7 +36,7 @@ def test_origin_of_each_value_is_the_last_layer_that_set_it():
 
 
 def test_without_changes_all_origins_are_defaults_or_the_config():
-  origins = _origins("walker", None, {})
+  origins = _origins("walker", [], {})
   assert {key for key, origin in origins.items() if origin != "default"} == {
     "env.id",
     "algorithm.lr_schedule",
@@ -61,7 +61,7 @@ def test_budget_of_an_existing_run_can_only_grow():
 
 
 def test_description_has_a_line_per_value():
-  settings = merge_settings.of_new_run("cheetah", None, {"seed": 5})
+  settings = merge_settings.of_new_run("cheetah", [], {"seed": 5})
   lines = settings.describe().splitlines()
   assert len(lines) == len(config_lib.flat(settings.config))
   assert [line.split() for line in lines if line.startswith(("env.id", "seed"))] == [
@@ -72,7 +72,7 @@ def test_description_has_a_line_per_value():
 
 
 @pytest.mark.parametrize(
-  "args", [("nothing", None, {}), ("ant", "nothing", {}), ("ant", None, {"seeds": 1})]
+  "args", [("nothing", [], {}), ("ant", ["nothing"], {}), ("ant", [], {"seeds": 1})]
 )
 def test_unknown_names_are_config_errors(args):
   with pytest.raises(config_lib.ConfigError):
@@ -81,7 +81,15 @@ def test_unknown_names_are_config_errors(args):
 
 def test_name_of_a_run_without_a_task_in_its_config_contains_the_task():
   changes = {"env.id": "my_package.robot:Robot"}
-  assert merge_settings.of_new_run("default", "paper", {**changes, "env.max_length": 9}).name == (
+  assert merge_settings.of_new_run("default", ["paper"], {**changes, "env.max_length": 9}).name == (
     "default-my_package.robot_Robot-paper"
   )
-  assert merge_settings.of_new_run("ant", None, changes).name == "ant"
+  assert merge_settings.of_new_run("ant", [], changes).name == "ant"
+
+
+def test_presets_apply_in_order():
+  settings = merge_settings.of_new_run("pendulum", ["paper", "recurrent"], {})
+  assert settings.name == "pendulum-paper-recurrent"
+  assert settings.origins["algorithm.kl_penalty"] == "preset paper"
+  assert settings.origins["network.recurrent"] == "preset recurrent"
+  assert settings.config.algorithm.update_every and settings.config.network.recurrent

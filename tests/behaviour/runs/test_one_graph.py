@@ -35,7 +35,7 @@ _COMBINATIONS = [
 )
 def test_epoch_is_one_graph(name, preset):
   config_fixtures.config(name)  # Skips the test if a package is missing.
-  config = merge_settings.of_new_run(name, preset, {}).config
+  config = merge_settings.of_new_run(name, [preset] if preset else [], {}).config
   # The number of environments does not change the operations of the graph. Two
   # environments are built faster than all.
   changes = {"num_envs": 2, "eval_episodes": 1, "device": "cpu"}
