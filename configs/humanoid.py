@@ -1,20 +1,16 @@
 """Humanoid-v5: 17 joints; observations of 348 numbers.
 
-A small lambda, and larger updates with less action noise, let the robot walk
-much earlier: two tuning seeds reached 4638 and 5504 after one million steps.
-With the other settings of Ant, two of five seeds did not walk by then.
-docs/experiments/results.md lists all trials.
+A learning rate that keeps the KL divergence constant matters most. In a
+prototype with 64 environments and segments of 32 steps, one seed reached a
+return of 3200 after 1M steps, and only 756 with a linear schedule. Depending on
+the seed, the robot starts to walk after 0.7M steps or later. The batch shape
+was copied from the config of Ant without further trials.
 """
 
 from agents.configs import short_segments
 
 CONFIG = short_segments.CONFIG.override(
-  {
-    "env.id": "Humanoid-v5",
-    "algorithm.lr_schedule": "kl_adaptive",
-    "algorithm.kl_target": 0.03,
-    "algorithm.minibatch_size": 256,
-    "algorithm.gae_lambda": 0.8,
-    "network.init_std": 0.35,
-  }
+  {"env.id": "Humanoid-v5", "algorithm.lr_schedule": "kl_adaptive"}
 )
+
+EXPECTED = dict(scores=(974, 2997, 4554, 811, 5701), interval=(919, 5319), minutes=3.8)
