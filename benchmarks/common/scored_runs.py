@@ -59,7 +59,9 @@ class Job(NamedTuple):
   def config(self) -> config_lib.Config:
     """Configuration of the run."""
     return merge_settings.of_new_run(
-      self.name, self.preset, {**self.changes, "steps": self.steps, "seed": self.seed}
+      self.name,
+      [self.preset] if self.preset else [],
+      {**self.changes, "steps": self.steps, "seed": self.seed},
     ).config
 
   @property

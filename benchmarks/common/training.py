@@ -24,7 +24,7 @@ def load_config(
     ConfigError: If a name, key or value is invalid.
   """
   return merge_settings.of_new_run(
-    name, preset, dict(map(config_lib.parse_setting, settings))
+    name, [preset] if preset else [], dict(map(config_lib.parse_setting, settings))
   ).config
 
 
