@@ -74,6 +74,11 @@ class Env:
     _check_class("env.backend", self.backend, ("gymnasium", "vector", "envpool"))
 
   @property
+  def renders(self) -> bool:
+    """Whether observations are rendered by the wrapper `Pixels`."""
+    return any("Pixels" in wrapper for wrapper in self.wrappers)
+
+  @property
   def deterministic(self) -> bool:
     """Whether seed and actions reproduce a training episode exactly."""
     return self.backend == "gymnasium"

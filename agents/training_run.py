@@ -85,9 +85,9 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
       return train(options, interrupts)
   # Environments may change the working directory of this process later.
   options = options._replace(logdir=os.path.abspath(os.path.expanduser(options.logdir)))
-  config, video_variables = prepare(options)
+  config, render_variables = prepare(options)
   folder = options.folder or run_folder.create(options.logdir, options.name, config)
-  run = TrainingRun(folder, options.for_this_process(config), video_variables, interrupts)
+  run = TrainingRun(folder, options.for_this_process(config), render_variables, interrupts)
   with folder.locked():
     return run.train()
 
@@ -108,6 +108,11 @@ def check(config: config_lib.Config) -> None:
     notes += backends.check(config)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Raises if whole episodes have no time limit.
+  if config.env.renders and not config.env_processes:
+    raise config_lib.ConfigError(
+      "The wrapper Pixels needs env_processes=true, because OpenGL and TensorFlow can crash in one "
+      "process. Received: false."
+    )
   for note in notes:
     progress.note(f"Note: {note}")
   if config.has_custom_classes:
@@ -117,7 +122,7 @@ def check(config: config_lib.Config) -> None:
 
 
 def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
-  """Checks the settings of a run, and whether its videos can be rendered.
+  """Checks the settings of a run, and whether the environment can be rendered.
 
   A resumed run continues without videos if rendering fails on this machine.
 
@@ -125,22 +130,23 @@ def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
     options: Settings and folder of the run.
 
   Returns:
-    Settings of the run, and environment variables for the render processes.
+    Settings of the run, and environment variables for processes that render.
 
   Raises:
     ConfigError: If the run cannot be trained with these settings.
-    RenderingFailed: If a new run records videos and rendering fails.
+    RenderingFailed: If rendering fails, and observations or the videos of a new
+      run need it.
   """
   config = options.config
   assert config
   check(config)
-  if not config.video_every:
+  if not (config.video_every or config.env.renders):
     return config, {}
   constructor = make.MakeEnv(config.env, render_mode="rgb_array")
   try:
     return config, render_pool.find_gl_backend(constructor)
   except render_pool.RenderingFailed as error:
-    if not options.folder:
+    if config.env.renders or not options.folder:
       raise
     progress.note(f"Note: No videos: {error}")
     return config.override({"video_every": None}), {}
@@ -164,6 +170,7 @@ def open_trainer(
   config: config_lib.Config,
   interrupts: interrupts_lib.Interrupts,
   make_trainer: MakeTrainer | None = None,
+  variables: dict[str, str] | None = None,
 ) -> Iterator[Any]:
   """Context manager that provides a trainer with its worker processes.
 
@@ -171,6 +178,7 @@ def open_trainer(
     config: Settings of the run in this process.
     interrupts: Requests to stop this process.
     make_trainer: Builds the trainer; by default `build.trainer`.
+    variables: Environment variables of the worker processes.
 
   Yields:
     `trainer.Trainer` of the run.
@@ -182,7 +190,7 @@ def open_trainer(
   with compile_cache.compile_cache():
     try:
       # The workers build environments while this process imports TensorFlow.
-      workers = start_workers.start_workers(config, interrupts.give_up_fd)
+      workers = start_workers.start_workers(config, interrupts.give_up_fd, variables)
       if not make_trainer:
         train_env = train_env_lib.build_in_background(config, workers)
       with quiet_imports.quiet_imports():
@@ -212,7 +220,7 @@ class TrainingRun:
   Args:
     folder: Run folder.
     config: Settings of the run in this process.
-    video_variables: Environment variables for the render processes.
+    render_variables: Environment variables for processes that render.
     interrupts: Requests to stop this process.
   """
 
@@ -220,12 +228,12 @@ class TrainingRun:
     self,
     folder: run_folder.RunFolder,
     config: config_lib.Config,
-    video_variables: dict[str, str],
+    render_variables: dict[str, str],
     interrupts: interrupts_lib.Interrupts,
   ) -> None:
     self._folder = folder
     self._config = folder.config = config
-    self._video_variables = video_variables
+    self._render_variables = render_variables
     self._interrupts = interrupts
     self._resumes = bool(checkpoint.paths(folder.checkpoints))
     self._resume_hint = f"To resume: {parsing.command('train')} {shlex.quote(str(folder.path))}"
@@ -244,7 +252,9 @@ class TrainingRun:
     folder = self._folder
     with contextlib.ExitStack() as stack:
       try:
-        trainer = stack.enter_context(open_trainer(self._config, self._interrupts, make_trainer))
+        trainer = stack.enter_context(
+          open_trainer(self._config, self._interrupts, make_trainer, self._render_variables)
+        )
       except Exception:
         if not self._resumes:
           # Otherwise, commands would select this empty run as the newest one.
@@ -297,5 +307,5 @@ class TrainingRun:
     from agents.training import loop as loop_lib
 
     return loop_lib.Loop(
-      trainer, self._folder, self.stop, self._video_variables, self._interrupts.save_on_timeout
+      trainer, self._folder, self.stop, self._render_variables, self._interrupts.save_on_timeout
     )

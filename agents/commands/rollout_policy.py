@@ -18,6 +18,7 @@ from agents.ops import random
 from agents.simulation import in_graph_batch_env, worker_evaluator
 from agents.training import trainer
 from agents.training.run_folder import checkpoint, run_folder
+from agents.videos import render_pool
 
 
 class PolicyRollout(NamedTuple):
@@ -69,8 +70,11 @@ def play(
     for episode in range(num_episodes)
     for index in range(num_envs)
   }
+  variables = {}
+  if config.env.renders:
+    variables = render_pool.find_gl_backend(make.MakeEnv(config.env))
   with (
-    pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
+    pool.WorkerPool(min(num_envs, pool.num_cores()), variables=variables) as workers,
     batch_env.BatchEnv(make.constructors(config.env, num_envs, config.seed), workers, seed) as env,
   ):
     player = worker_evaluator.WorkerEvaluator(

@@ -22,9 +22,13 @@ from agents.environments.making import third_party, varied_kwargs, vector_envs, 
 DEFAULT_MAX_LENGTH = 10_000
 _DEFAULT_FPS = 30
 # Wrappers of this package that `env.wrappers` can name without their module.
-_OWN_WRAPPERS = {
+OWN_WRAPPERS = {
   name: f"agents.environments.making.{module}:{name}"
-  for name, module in (("ActionMask", "wrappers"), ("DomainRandomization", "domain_randomization"))
+  for name, module in {
+    "ActionMask": "wrappers",
+    "DomainRandomization": "domain_randomization",
+    "Pixels": "pixels",
+  }.items()
 }
 # Observations with two dimensions of at least this size may be images.
 _IMAGE_LIKE_SIDE = 16
@@ -109,7 +113,7 @@ def named_wrappers(config: config_lib.Env) -> Iterator[tuple[str, dict[str, Any]
   for wrapper in config.wrappers:
     for name, arguments in wrapper.items():
       yield (
-        _OWN_WRAPPERS.get(name, name),
+        OWN_WRAPPERS.get(name, name),
         {
           key: tuple(value) if isinstance(value, list) else value
           for key, value in arguments.items()

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents import config as config_lib
+from agents.environments.making import make
 from agents.training.run_folder import named_modules, provenance, user_modules
 
 # Gymnasium's wrappers that neither write files, open windows nor import modules
@@ -26,7 +27,7 @@ _HARMLESS = """AddRenderObservation AddWhiteNoise AtariPreprocessing Autoreset
   RecordEpisodeStatistics RenderCollection RepeatAction RescaleAction
   RescaleObservation ReshapeObservation ResizeObservation StickyAction
   TimeAwareObservation TimeLimit""".split()
-_OWN_WRAPPERS = "agents.environments.making.wrappers"
+_OWN_MODULES = "agents.environments.making."
 
 
 def check(
@@ -93,8 +94,9 @@ def _check_module(module: str, folder: pathlib.Path, allowed: Sequence[str]) -> 
 def _check_wrapper(wrapper: dict[str, Any], folder: pathlib.Path, allowed: Sequence[str]) -> None:
   """Raises ConfigError if a wrapper may have side effects."""
   (name,) = wrapper
+  name = make.OWN_WRAPPERS.get(name, name)
   module, _, attribute = (name if ":" in name else f"gymnasium.wrappers:{name}").partition(":")
-  if module == _OWN_WRAPPERS or module == "gymnasium.wrappers" and attribute in _HARMLESS:
+  if module.startswith(_OWN_MODULES) or module == "gymnasium.wrappers" and attribute in _HARMLESS:
     return
   files = named_modules.files(module, sys.path)
   file = files[-1] if files else pathlib.Path("DIR", module)
