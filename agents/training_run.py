@@ -108,11 +108,6 @@ def check(config: config_lib.Config) -> None:
     notes += backends.check(config)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Raises if whole episodes have no time limit.
-  if config.env.renders and not config.env_processes:
-    raise config_lib.ConfigError(
-      "The wrapper Pixels needs env_processes=true, because OpenGL and TensorFlow can crash in one "
-      "process. Received: false."
-    )
   for note in notes:
     progress.note(f"Note: {note}")
   if config.has_custom_classes:
@@ -140,6 +135,11 @@ def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
   config = options.config
   assert config
   check(config)
+  if config.env.renders and not options.for_this_process(config).env_processes:
+    raise config_lib.ConfigError(
+      "The wrapper Pixels needs worker processes, because OpenGL and TensorFlow can crash in one "
+      "process: set env_processes=true, without --no-env-processes."
+    )
   if not (config.video_every or config.env.renders):
     return config, {}
   constructor = make.MakeEnv(config.env, render_mode="rgb_array")
