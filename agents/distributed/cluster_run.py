@@ -178,7 +178,7 @@ class _CoordinatedRun(training_run.TrainingRun):
     self._trainer = trainer
     # This loop does not save on timeout: if machine 0 ends during an epoch, the
     # other machines save the run.
-    loop = loop_lib.Loop(trainer, self._folder, self.stop, self._video_variables)
+    loop = loop_lib.Loop(trainer, self._folder, self.stop, self._render_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
     trainer.metadata = loop.metadata
     trainer.stop = lambda: self._interrupts.signum or 0

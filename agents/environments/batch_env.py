@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 
 from agents import spaces
@@ -115,6 +116,7 @@ class BatchEnv:
     self._constructors = list(constructors)
     self._workers = workers
     self._seed = seed
+    self._rng = np.random.default_rng(seed)  # Only for random actions.
     self._log = action_log.ActionLog(seed, size, first, self.failure_budget)
     self._busy_seconds = np.zeros(size)  # Sums of the field "seconds".
     # Reports of the latest step, by index of the environment in the run.
@@ -350,11 +352,12 @@ class BatchEnv:
       self.reset(indices=list(differing))
     return not differing
 
-  def rollout(self, policy: Callable[[np.ndarray], np.ndarray], num_steps: int) -> Rollout:
+  def rollout(self, policy: Callable[[np.ndarray], np.ndarray] | None, num_steps: int) -> Rollout:
     """Steps the environments with a policy, from their current states.
 
     Args:
       policy: Maps observations of shape [B, ...] to actions of shape [B, ...].
+        None samples random actions, which the seed of the run determines.
       num_steps: Number of batched steps, T.
 
     Returns:
@@ -369,11 +372,26 @@ class BatchEnv:
     observ = self._arrays["observ"].copy() if self._log.begun else self.reset()
     dtype, steps = self.action_layout.fields[0].dtype, []
     for _ in range(num_steps):
-      action = spaces.converted(policy(observ), dtype)
+      action = spaces.converted(policy(observ), dtype) if policy else self._random_action()
       step = self.step(action)
       steps.append((observ, action.copy(), *step[1:]))
       observ = step.observ
     return Rollout(*map(np.stack, zip(*steps, strict=True)))
+
+  def _random_action(self) -> np.ndarray:
+    """Returns uniform actions: floats in [-1, 1], and options of choices."""
+    field = self.action_layout.fields[0]
+    action = np.zeros(field.shape, field.dtype)
+    for leaf, column in zip(
+      spaces.leaves(self.action_space, True), spaces.columns(action), strict=True
+    ):
+      if leaf.dtype == np.float32:
+        column[...] = self._rng.uniform(-1, 1, column.shape)
+      else:
+        is_binary = isinstance(leaf.space, gymnasium.spaces.MultiBinary)
+        sizes: Any = 2 if is_binary else getattr(leaf.space, "nvec", getattr(leaf.space, "n", 0))
+        column[...] = self._rng.integers(sizes, size=column.shape)
+    return action
 
   def call(
     self, name: str, /, *args: Any, indices: Sequence[int] | None = None, **kwargs: Any

@@ -33,11 +33,23 @@ class StepResult(NamedTuple):
     return self.terminated | self.truncated
 
 
+class Step(NamedTuple):
+  """One step of B environments; see `batch_env.StepResult`."""
+
+  observ: tf.Tensor  # [B, ...], to act on; after a reset if an episode ended.
+  next_observ: tf.Tensor  # [B, ...], true successor, never from a reset.
+  reward: tf.Tensor  # [B] float32
+  terminated: tf.Tensor  # [B] bool, no future reward exists.
+  truncated: tf.Tensor  # [B] bool, cut off, such as by a time limit.
+  valid: tf.Tensor  # [B] bool, false where learning must ignore the row.
+
+
 class InGraphBatchEnv:
   """Steps a batch environment inside of a graph.
 
-  All results of a step leave Python as one array of bytes, because the cost of
-  a Python call grows with the number of tensors, but hardly with their sizes.
+  `reset` and `step` work in any `tf.function`. The trainer uses `step_packed`:
+  all results leave Python as one array of bytes, because the cost of a Python
+  call grows with the number of tensors, but hardly with their sizes.
 
   Args:
     batch_env: The environments.
@@ -58,7 +70,39 @@ class InGraphBatchEnv:
   def __len__(self) -> int:
     return len(self.batch_env)
 
-  def step(self, action: tf.Tensor, active: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+  def reset(self, indices: tf.Tensor | None = None) -> tf.Tensor:
+    """Begins episode 0 of all environments, or the next episodes of some.
+
+    Args:
+      indices: Indices of the environments that begin the next episode, [K]
+        integers. By default, all environments begin episode 0.
+
+    Returns:
+      Latest observations of all environments, of shape [B, ...].
+    """
+    observ = self.batch_env.step_layout.fields[0]
+    result = tf.py_function(self._reset, [] if indices is None else [indices], observ.graph_dtype)
+    return tf.ensure_shape(result, observ.graph_shape)
+
+  def step(self, action: tf.Tensor) -> Step:
+    """Steps all environments; resets them where an episode ended.
+
+    Args:
+      action: Tensor of shape [B, ...].
+
+    Returns:
+      Results of static shapes.
+    """
+    observ, *others = self.batch_env.step_layout.fields
+    fields = observ, observ, *others
+    results = tf.py_function(self._step, [action], [field.graph_dtype for field in fields])
+    return Step(
+      *(tf.ensure_shape(result, field.graph_shape) for result, field in zip(results, fields))
+    )
+
+  def step_packed(
+    self, action: tf.Tensor, active: tf.Tensor | None = None
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     """Steps the active environments; resets them where an episode ended.
 
     Args:
@@ -74,7 +118,7 @@ class InGraphBatchEnv:
     with tf.control_dependencies(inputs):
       start = tf.timestamp()
     with tf.control_dependencies([start]):
-      packed = tf.py_function(self._step, inputs, tf.uint8)
+      packed = tf.py_function(self._step_packed, inputs, tf.uint8)
     with tf.control_dependencies([packed]):
       seconds = tf.timestamp() - start
     # py_function forgets static shapes; without them Dense cannot build its
@@ -125,10 +169,27 @@ class InGraphBatchEnv:
         raise
       raise error from error.__cause__  # The cause names the environment.
 
-  def _step(self, action: tf.Tensor, active: tf.Tensor | None = None) -> tf.Tensor:
-    try:
+  def _reset(self, indices: tf.Tensor | None = None) -> np.ndarray:
+    with self._errors_stored():
+      selected = None if indices is None else indices.numpy().tolist()
+      return spaces.as_bytes(self.batch_env.reset(indices=selected))
+
+  def _step(self, action: tf.Tensor) -> list[np.ndarray]:
+    with self._errors_stored():
+      result = self.batch_env.step(action.numpy())
+      self.batch_env.take_final_observ()  # `result` contains the observations.
+      return [spaces.as_bytes(array) for array in result]
+
+  def _step_packed(self, action: tf.Tensor, active: tf.Tensor | None = None) -> tf.Tensor:
+    with self._errors_stored():
       mask = None if active is None else active.numpy()
       return _to_tensor(self.batch_env.step_packed(action.numpy(), mask))
+
+  @contextlib.contextmanager
+  def _errors_stored(self) -> Iterator[None]:
+    """Returns a context that stores errors for `original_errors`."""
+    try:
+      yield
     except BaseException as error:
       self._error = error
       raise RuntimeError("A batched step failed.") from None

@@ -186,7 +186,7 @@ def _loop(
     with tf.control_dependencies([] if step_noise is None else [step_noise]):
       action, state = actor.act(observ, state, step_noise)
     active = left > 0 if has_quota else None
-    packed, step_seconds = env.step(action, active)
+    packed, step_seconds = env.step_packed(action, active)
     result = env.unpack(packed)
     if has_quota:
       left -= tf.cast(result.ended | active & ~result.valid, tf.int32)

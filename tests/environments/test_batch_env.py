@@ -8,11 +8,12 @@ import gymnasium
 import numpy as np
 import pytest
 
+from agents import spaces
 from agents.environments import batch_env
 from agents.environments.blocks import base
 from agents.environments.data import episode_data
 from agents.environments.workers import pool as pool_lib
-from tests import toy
+from tests import echo, toy
 from tests.environments import faulty_envs, rollouts
 
 
@@ -355,3 +356,23 @@ def test_closed_batches_leave_no_descriptors_open(mode):
     rollouts.play(rollouts.BATCHES["toy"], mode, num_steps=5)
   gc.collect()
   assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("space", echo.SPACES)
+def test_rollouts_without_a_policy_have_random_actions(space):
+  make = functools.partial(echo.Echo, space)
+  first, second, other = (
+    batch_env.BatchEnv([make] * 50, seed=seed).rollout(None, 20) for seed in (1, 1, 2)
+  )
+  assert first.action.tobytes() == second.action.tobytes() != other.action.tobytes()
+  for leaf, column in zip(
+    spaces.leaves(echo.SPACES[space], True), spaces.columns(first.action), strict=True
+  ):
+    if leaf.dtype == np.float32:
+      assert -1 <= column.min() < -0.9 and 0.9 < column.max() <= 1
+      continue
+    is_binary = isinstance(leaf.space, gymnasium.spaces.MultiBinary)
+    sizes = 2 if is_binary else getattr(leaf.space, "nvec", getattr(leaf.space, "n", None))
+    assert column.min() == 0
+    highest = column.reshape(-1, *leaf.shape).max(0)
+    np.testing.assert_array_equal(highest, np.broadcast_to(sizes, leaf.shape) - 1)

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from agents import spaces
 from agents.environments import batch_env
 from agents.environments.blocks import base
 from agents.simulation import in_graph_batch_env
-from tests import toy
+from tests import echo, toy
 from tests.support import modes
 
 _both_modes = pytest.mark.parametrize("eager", [True, False], ids=["eager", "graph"])
@@ -57,7 +58,7 @@ def _steps(env, inputs, eager):
 
   @tf.function
   def step(*tensors):
-    packed, _ = env.step(*tensors)
+    packed, _ = env.step_packed(*tensors)
     return env.unpack(packed), packed
 
   with modes.functions_run_eagerly(eager):
@@ -149,7 +150,7 @@ def test_shapes_of_a_step_are_static(space):
 
     @tf.function
     def step(action):
-      packed, seconds = env.step(action)
+      packed, seconds = env.step_packed(action)
       results = env.unpack(packed)
       traced.extend([_shapes([packed, seconds]), _shapes(results)])
       return results
@@ -191,7 +192,7 @@ def test_specs_have_types_and_shapes_of_actions_and_packed_results(space):
   with _exact(space) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     batch.reset()
-    packed, seconds = env.step(tf.zeros([3], tf.int64))
+    packed, seconds = env.step_packed(tf.zeros([3], tf.int64))
   assert len(env) == 3
   assert env.action_spec == tf.TensorSpec([3], tf.int64)
   assert env.packed_spec == tf.TensorSpec([batch.step_layout.num_bytes], tf.uint8)
@@ -212,9 +213,9 @@ def test_a_traced_step_runs_every_time():
 
     @tf.function
     def rewards():
-      first, _ = env.step(tf.zeros([1, 1]))
-      env.step(tf.zeros([1, 1]))  # The result of this step is unused.
-      third, _ = env.step(tf.zeros([1, 1]))
+      first, _ = env.step_packed(tf.zeros([1, 1]))
+      env.step_packed(tf.zeros([1, 1]))  # The result of this step is unused.
+      third, _ = env.step_packed(tf.zeros([1, 1]))
       return tf.concat([env.unpack(first).reward, env.unpack(third).reward], 0)
 
     np.testing.assert_array_equal(rewards(), [1, 3])
@@ -276,3 +277,34 @@ def test_later_error_of_the_graph_is_not_replaced():
     with env.original_errors():
       fail()
   env.batch_env.close()
+
+
+@pytest.mark.parametrize("space", ["box", "nested"])
+@_both_modes
+def test_reset_and_step_work_in_any_graph(space, eager):
+  """Compares with the same calls of `BatchEnv`."""
+  tf.config.run_functions_eagerly(eager)
+  make = lambda: echo.Echo(space, length=3)  # noqa: E731
+  expected, inside = (batch_env.BatchEnv([make] * 4, seed=5) for _ in range(2))
+  actions = [expected._random_action() for _ in range(7)]
+  env = in_graph_batch_env.InGraphBatchEnv(inside)
+  results = [expected.reset()]
+  for action in actions:
+    results += [*expected.step(action)]
+  results.append(expected.reset(indices=[2, 0]))
+
+  @tf.function
+  def play(actions):
+    results = [env.reset()]
+    for action in tf.unstack(actions):
+      results += [*env.step(action)]
+    return [*results, env.reset(tf.constant([2, 0]))]
+
+  try:
+    received = play(tf.constant(np.stack([spaces.as_bytes(action) for action in actions])))
+  finally:
+    tf.config.run_functions_eagerly(False)
+  for tensor, array in zip(received, results, strict=True):
+    assert None not in tensor.shape
+    np.testing.assert_array_equal(tensor, spaces.as_bytes(array))
+  assert not inside.take_final_observ()

@@ -1,8 +1,13 @@
 """Gymnasium's `VectorEnv` interface over a few worker processes."""
 
+from __future__ import annotations
+
 import contextlib
-import copy
+import copy as copy_lib
+import functools
 import os
+import statistics
+import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +27,51 @@ from agents.environments.workers import pool, shared_memory
 StepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 Block = autoreset_block.AutoresetBlock | pool.RemoteBlock
 
+_SECONDS_TO_WAKE = 150e-6  # For waking all workers and waiting for them.
+_TRIAL_STEPS = 20
+_TRIAL_SECONDS = 0.1  # Limit for these steps.
+
+
+def make_vec(env_id: str, num_envs: int, **kwargs: Any) -> VectorEnv:
+  """Builds environments of a Gymnasium id, like `gymnasium.make_vec`.
+
+  Args:
+    env_id: Id of the environments.
+    num_envs: Number of environments.
+    kwargs: Arguments of `VectorEnv`; all others are arguments of
+      `gymnasium.make`.
+  """
+  names = "workers", "autoreset_mode", "observation_mode", "copy", "timeout"
+  options = {name: kwargs.pop(name) for name in names if name in kwargs}
+  return VectorEnv([functools.partial(gymnasium.make, env_id, **kwargs)] * num_envs, **options)
+
+
+def _num_workers(env: gymnasium.Env, num_envs: int) -> int:
+  """Returns the number of processes with which a step takes the least time.
+
+  Args:
+    env: One of the environments; takes some random steps.
+    num_envs: Number of environments.
+  """
+  num_cores = min(num_envs, pool.num_cores())
+  if num_cores == 1:
+    return 0
+  seconds: list[float] = []
+  with contextlib.suppress(Exception):  # Workers report errors later.
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    start = time.perf_counter()
+    while len(seconds) < _TRIAL_STEPS and time.perf_counter() < start + _TRIAL_SECONDS:
+      action, before = env.action_space.sample(), time.perf_counter()
+      _, _, terminated, truncated, _ = env.step(action)
+      seconds.append(time.perf_counter() - before)
+      if terminated or truncated:
+        env.reset()
+  if not seconds:
+    return num_cores
+  saved = num_envs * statistics.median(seconds) * (1 - 1 / num_cores)
+  return num_cores if saved > _SECONDS_TO_WAKE else 0
+
 
 class VectorEnv(vector.VectorEnv):
   """Returns the same results and infos as `gymnasium.vector.SyncVectorEnv`.
@@ -35,11 +85,19 @@ class VectorEnv(vector.VectorEnv):
   Args:
     constructors: Functions without arguments that return environments with
       equal spaces of Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.
-    workers: Number of worker processes, by default one per CPU core. With 0,
-      this process steps the environments. A `WorkerPool` can be shared with
-      other batches.
+    workers: Number of worker processes. With 0, this process steps the
+      environments. A `WorkerPool` can be shared with other batches. By default,
+      there is one process per CPU core if a batched step takes long enough to
+      pay for waking them, and none otherwise.
     autoreset_mode: Determines when the next episode begins: in the step that
       ends an episode, in the following step, or only by `reset`.
+    observation_mode: "same" if all observation spaces must be equal.
+      "different" if only their types and shapes must be equal. A tuple of the
+      batched and the single space replaces both spaces.
+    copy: Whether `reset` and `step` return copies of the observations.
+      Otherwise, later steps change returned observations.
+    timeout: Limit in seconds for a batched step or the reset of an environment,
+      with processes of this object. 0 disables the limit.
 
   Raises:
     TypeError: If a space is not supported.
@@ -50,17 +108,28 @@ class VectorEnv(vector.VectorEnv):
     self,
     constructors: Sequence[base.Constructor],
     workers: pool.WorkerPool | int | None = None,
-    autoreset_mode: vector.AutoresetMode = vector.AutoresetMode.NEXT_STEP,
+    autoreset_mode: vector.AutoresetMode | str = vector.AutoresetMode.NEXT_STEP,
+    observation_mode: str | tuple[gymnasium.Space, gymnasium.Space] = "same",
+    copy: bool = True,
+    timeout: float = 0.0,
   ) -> None:
     if not constructors:
       raise ValueError("A vector needs at least one environment.")
+    if not (isinstance(observation_mode, tuple) or observation_mode in ("same", "different")):
+      raise ValueError(
+        "`observation_mode` must be 'same', 'different' or a tuple of two spaces. Received: "
+        f"{observation_mode!r}."
+      )
     self.num_envs = len(constructors)
+    self._copy = copy_lib.deepcopy if copy else lambda observs: observs
     self.autoreset_mode = vector.AutoresetMode(autoreset_mode)
     mujoco_warnings.capture()
     with contextlib.closing(constructors[0]()) as env:
       self.metadata = {**env.metadata, "autoreset_mode": self.autoreset_mode}
       self.render_mode = env.render_mode
       spaces = env.observation_space, env.action_space
+      if workers is None:
+        workers = _num_workers(env, self.num_envs)
     self.single_observation_space, self.single_action_space = spaces
     self.observation_space, self.action_space = (
       utils.batch_space(space, self.num_envs) for space in spaces
@@ -70,9 +139,9 @@ class VectorEnv(vector.VectorEnv):
       descriptor = shared_memory.create(layout.num_bytes)
       stack.callback(os.close, descriptor)
       self._arrays = layout.views(shared_memory.attach(os.dup(descriptor)))
-      workers = pool.num_cores() if workers is None else workers
       if isinstance(workers, int) and workers:
-        workers = stack.enter_context(pool.WorkerPool(min(self.num_envs, workers)))
+        size = min(self.num_envs, workers)
+        workers = stack.enter_context(pool.WorkerPool(size, timeout=timeout))
       self._block: Block
       if isinstance(workers, pool.WorkerPool):
         self._block = workers.begin_open(
@@ -83,16 +152,21 @@ class VectorEnv(vector.VectorEnv):
           descriptor,
           None,
           self.autoreset_mode,
+          observation_mode == "same",
         )
         workers.finish_open(self._block)
       else:
         self._block = autoreset_block.AutoresetBlock(
-          constructors, 0, spaces, self._arrays, self.autoreset_mode
+          constructors, 0, spaces, self._arrays, self.autoreset_mode, observation_mode == "same"
         )
       stack.callback(self._block.close)
       # Closes the environments also when the object is deleted or Python exits.
       self._finalizer = weakref.finalize(self, stack.pop_all().close)
     self._observs = autoreset_block.nested("observ", spaces[0], self._arrays)
+    if isinstance(observation_mode, tuple):
+      self.observation_space, self.single_observation_space = observation_mode
+    elif observation_mode == "different":
+      self.observation_space = utils.batch_differing_spaces(self.get_attr("observation_space"))
 
   def reset(
     self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -135,7 +209,7 @@ class VectorEnv(vector.VectorEnv):
       for seed, selected in zip(seeds, mask, strict=True)
     ]
     infos = infos_lib.batch(self.block.reset(arguments), self.num_envs, self._add_info)
-    return copy.deepcopy(self._observs), infos
+    return self._copy(self._observs), infos
 
   def step(self, actions: Any) -> StepResult:
     """Steps all environments; `autoreset_mode` determines when they reset.
@@ -173,7 +247,7 @@ class VectorEnv(vector.VectorEnv):
     reward, terminated, truncated = (
       self._arrays[name].copy() for name in ("reward", "terminated", "truncated")
     )
-    return copy.deepcopy(self._observs), reward, terminated, truncated, infos
+    return self._copy(self._observs), reward, terminated, truncated, infos
 
   def render(self) -> tuple[Any, ...]:
     """Returns the rendered frame of each environment."""

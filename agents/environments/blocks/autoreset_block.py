@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import vector
+from gymnasium.spaces import utils as space_utils
 from gymnasium.vector import utils
 
 from agents import spaces as spaces_lib
@@ -69,6 +70,8 @@ class AutoresetBlock(base.BlockBase):
     spaces: Observation and action space that all environments must have.
     arrays: Fields of `vector_layout` for these environments.
     mode: Determines when the next episode begins.
+    equal_spaces: Whether observation spaces must be equal, and not only their
+      types and shapes.
   """
 
   layout = staticmethod(vector_layout)
@@ -80,9 +83,11 @@ class AutoresetBlock(base.BlockBase):
     spaces: tuple[gymnasium.Space, gymnasium.Space],
     arrays: dict[str, np.ndarray],
     mode: vector.AutoresetMode,
+    equal_spaces: bool = True,
   ) -> None:
     self._arrays = arrays
     self._mode = mode
+    self._equal_spaces = equal_spaces
     self._observ_arrays = nested("observ", spaces[0], arrays)
     self._action_arrays = nested("action", spaces[1], arrays)
     self._actions_space = utils.batch_space(spaces[1], len(constructors))
@@ -150,6 +155,15 @@ class AutoresetBlock(base.BlockBase):
       return value(*args, **kwargs) if callable(value) else value
 
     return self._access(selected, f"{name}()", call)
+
+  def _fits(self, env: gymnasium.Env) -> bool:
+    """Returns whether an environment has the spaces of this block."""
+    if self._equal_spaces:
+      return super()._fits(env)
+    observation, action = self._spaces
+    return env.action_space == action and space_utils.is_space_dtype_shape_equiv(
+      env.observation_space, observation
+    )
 
   def _step(self, offset: int, action: Any) -> dict[str, Any]:
     """Steps an environment or begins its next episode; returns the info."""

@@ -172,13 +172,17 @@ class BlockBase:
       env = self._constructors[offset]()
       self._envs[offset : offset + 1] = [env]
       self._names[offset] = env.spec.id if env.spec else type(env.unwrapped).__name__
-      if (env.observation_space, env.action_space) != self._spaces:
+      if not self._fits(env):
         raise ValueError(
           f"The environment has the spaces {env.observation_space} and "
           f"{env.action_space}, but environment 0 has {self._spaces[0]} and "
           f"{self._spaces[1]}. All environments of a batch must have equal "
           "spaces."
         )
+
+  def _fits(self, env: gymnasium.Env) -> bool:
+    """Returns whether an environment has the spaces of this block."""
+    return (env.observation_space, env.action_space) == self._spaces
 
   @contextlib.contextmanager
   def _explained(self, offset: int, where: str) -> Iterator[None]:

@@ -542,3 +542,70 @@ def test_dicts_with_unsorted_keys_are_not_mixed_up():
   assert observ.keys() == action.keys() == {"z", "a", "b"}
   for key, value in action.items():
     np.testing.assert_array_equal(observ[key], value, err_msg=key)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_spaces_may_have_different_bounds(num_workers):
+  def make(high):
+    env = toy.Target()
+    env.observation_space = gymnasium.spaces.Box(-high, high, (1,), np.float32)
+    return env
+
+  constructors = [functools.partial(make, high) for high in (1, 2)]
+  expected = vector.SyncVectorEnv(constructors, observation_mode="different")
+  with contextlib.closing(
+    vector_env.VectorEnv(constructors, num_workers, observation_mode="different")
+  ) as envs:
+    assert envs.observation_space == expected.observation_space
+    assert envs.single_observation_space == expected.single_observation_space
+    np.testing.assert_array_equal(envs.reset(seed=3)[0], expected.reset(seed=3)[0])
+  spaces = gymnasium.spaces.Box(-9, 9, (2, 1)), gymnasium.spaces.Box(-9, 9, (1,))
+  with contextlib.closing(
+    vector_env.VectorEnv(constructors, num_workers, observation_mode=spaces)
+  ) as envs:
+    assert (envs.observation_space, envs.single_observation_space) == spaces
+
+
+def test_unknown_observation_modes_are_refused():
+  with pytest.raises(ValueError, match="'same', 'different' or a tuple"):
+    vector_env.VectorEnv([toy.Target], 0, observation_mode="equal")
+
+
+def test_observations_without_copy_change_in_later_steps():
+  with contextlib.closing(vector_env.VectorEnv([toy.Counter] * 2, 0, copy=False)) as envs:
+    first, _ = envs.reset(seed=3)
+    assert first[:, 1].tolist() == [0, 0]
+    second = envs.step(np.zeros((2, 1), np.float32))[0]
+    assert second is first and first[:, 1].tolist() == [1, 1]
+
+
+def test_steps_that_exceed_the_timeout_are_errors():
+  constructor = functools.partial(toy.Faulty, "hang", 9)
+  with contextlib.closing(vector_env.VectorEnv([constructor], 1, timeout=1.0)) as envs:
+    envs.reset(seed=0)
+    actions = np.zeros((1, 1), np.float32)
+    envs.step(actions)
+    with pytest.raises(process.WorkerDied, match="gave no answer for 1 seconds"):
+      envs.step(actions)
+
+
+@pytest.mark.parametrize(
+  "env_id, num_envs, num_processes", [("CartPole-v1", 8, 0), ("Ant-v5", 16, 2)]
+)
+def test_processes_are_started_only_if_they_save_time(env_id, num_envs, num_processes, monkeypatch):
+  monkeypatch.setattr(pool_lib, "num_cores", lambda: 2)
+  with contextlib.closing(vector_env.make_vec(env_id, num_envs, max_episode_steps=7)) as envs:
+    assert envs.num_envs == num_envs
+    is_remote = isinstance(envs.block, pool_lib.RemoteBlock)
+    assert is_remote == bool(num_processes)
+    envs.reset(seed=0)
+    results = [envs.step(envs.action_space.sample()) for _ in range(7)]
+    assert (results[-1][2] | results[-1][3]).all()
+
+
+def test_make_vec_passes_options_to_the_vector():
+  with contextlib.closing(
+    vector_env.make_vec("Pendulum-v1", 3, workers=0, autoreset_mode="SameStep", g=5.0)
+  ) as envs:
+    assert envs.metadata["autoreset_mode"] is _MODES.SAME_STEP
+    assert envs.get_attr("g") == (5.0,) * 3
