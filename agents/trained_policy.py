@@ -52,7 +52,7 @@ class TrainedPolicy:
     Args:
       render_mode: Render mode of the environment, such as "rgb_array".
     """
-    return make.MakeEnv(self._policy.config.env, render_mode)()
+    return evaluate.open_env(make.MakeEnv(self._policy.config.env, render_mode))
 
   def begin(self, batch: int = 1) -> policy_lib.Arrays:
     """Returns the state at the start of episodes.

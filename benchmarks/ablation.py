@@ -45,7 +45,7 @@ def make_jobs(base: list[scored_runs.Job]) -> list[scored_runs.Job]:
   """
   jobs = []
   for job in base:
-    jobs.append(job._replace(variant=PAPER, preset="paper"))
+    jobs.append(job._replace(variant=PAPER, presets=("paper",)))
     for variant, changes in VARIANTS.items():
       changed = job._replace(variant=variant, changes=changes)
       if not variant or changed.config != job.config:

@@ -57,19 +57,21 @@ class Task(NamedTuple):
   changes: dict[str, Any] = {}
   label: str = ""  # Distinguishes tasks in the same environment.
   episodes: int = 20  # Number of episodes that each policy plays.
+  presets: tuple[str, ...] = ()
 
   @property
   def job(self) -> scored_runs.Job:
     """Run to train, with few environments because the budget is short."""
     quick = (
       {"num_envs": 16, "algorithm.segment_length": 64, "algorithm.learning_rate": 1e-3}
-      if self.config in ("default", "dm_control")
+      if self.config in ("default", "dm_control") and not self.presets
       else {}
     )
     return scored_runs.Job(
       self.config,
       self.steps,
       0,
+      presets=self.presets,
       changes={
         **quick,
         "env.id": self.env_id,
@@ -100,6 +102,11 @@ class Task(NamedTuple):
 def _tasks(family: str, steps: int, *env_ids: str, **fields: Any) -> list[Task]:
   """Returns tasks with the same number of steps."""
   return [Task(family, env_id, steps, **fields) for env_id in env_ids]
+
+
+def _randomized(**ranges: Any) -> dict[str, Any]:
+  """Returns the settings of an environment with domain randomization."""
+  return {"env.wrappers": [{"DomainRandomization": ranges}]}
 
 
 TASKS = (
@@ -163,6 +170,67 @@ TASKS = (
   Task("envpool", "CartPole-v1", 40_000, label="in EnvPool", changes={"env.backend": "envpool"}),
   Task(
     "envpool", "HalfCheetah-v5", 100_000, label="in EnvPool", changes={"env.backend": "envpool"}
+  ),
+  Task("vector", "CartPole-v1", 40_000, label="as a vector", changes={"env.backend": "vector"}),
+  Task("vector", "phys2d/CartPole-v1", 40_000, label="in JAX", changes={"env.backend": "vector"}),
+  Task(
+    "vector",
+    "tests.environments.blocks.vectors:envpool_cartpole",
+    40_000,
+    changes={"env.backend": "vector"},
+  ),
+  Task(
+    "varied",
+    "Pendulum-v1",
+    150_000,
+    label="with varied gravity",
+    changes={"env.kwargs": {"g": {"uniform": [8, 12]}}, "algorithm.discount": 0.95},
+  ),
+  Task(
+    "varied",
+    "Ant-v5",
+    100_000,
+    label="randomized",
+    changes=_randomized(friction=[0.5, 1.5], mass=[0.8, 1.2], motor=[0.8, 1.2]),
+  ),
+  Task(
+    "varied",
+    "Hopper-v5",
+    100_000,
+    label="with latency, noise and pushes",
+    changes=_randomized(latency=[0, 1], noise=[0, 0.05], push=[0, 0.3]),
+  ),
+  Task(
+    "observations",
+    "Hopper-v5",
+    100_000,
+    label="with a critic that sees the randomization",
+    changes={
+      **_randomized(friction=[0.5, 1.5], mass=[0.8, 1.2], observe=True),
+      "network.policy_observ": ["observation"],
+    },
+  ),
+  Task(
+    "observations",
+    "Taxi-v4",
+    150_000,
+    label="with action masks",
+    changes={"env.wrappers": [{"ActionMask": {}}], "network.action_mask": "action_mask"},
+  ),
+  Task(
+    "observations",
+    "HalfCheetah-v5",
+    100_000,
+    label="with moments that freeze",
+    changes={"algorithm.observ_moments": {"freeze": 50_000}},
+  ),
+  Task("pixels", "InvertedPendulum-v5", 100_000, "pixel_inverted_pendulum", label="from pixels"),
+  Task(
+    "recurrent",
+    "CartPole-v1",
+    100_000,
+    label="with a recurrent policy of 2017",
+    presets=("paper", "recurrent"),
   ),
 )
 

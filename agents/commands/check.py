@@ -61,6 +61,11 @@ def check(config: config_lib.Config) -> int:
   Returns:
     Exit code: 1 if there are problems to fix, else 0.
   """
+  if config.env.renders:
+    raise config_lib.ConfigError(
+      "check can't render observations in this process, which imports TensorFlow. Check the "
+      "environment without the wrapper Pixels."
+    )
   constructor = make.MakeEnv(config.env)
   num_problems = sum(map(_report, environment_checker.examine(constructor)))
   skipped = num_problems > 0

@@ -8,12 +8,14 @@ import numpy as np
 import tensorflow as tf
 
 from agents import errors, spaces
+from agents.environments.adapters import remote_env
 from agents.environments.data import episode_data
 from agents.environments.making import action_scaling, make
 from agents.export import policy as policy_lib
 from agents.export import signature
 from agents.ops import random
 from agents.translation import numpy_player
+from agents.videos import render_pool
 
 NUM_EPISODES = 10
 
@@ -118,6 +120,17 @@ def environment_action(policy: policy_lib.ExportablePolicy, outputs: policy_lib.
   )
 
 
+def open_env(constructor: make.MakeEnv) -> gymnasium.Env:
+  """Builds an environment, in another process if its observations are rendered.
+
+  Args:
+    constructor: Constructor of the environment.
+  """
+  if not constructor.config.renders:
+    return constructor()
+  return remote_env.RemoteEnv(constructor, render_pool.find_gl_backend(constructor))
+
+
 def evaluate(
   policy: policy_lib.ExportablePolicy,
   function: policy_lib.PolicyFunction,
@@ -141,7 +154,7 @@ def evaluate(
   stream = random.stream(config.seed, "eval")
   returns = []
   for index, constructor in enumerate(make.constructors(config.env, NUM_EPISODES, config.seed)):
-    env = constructor()
+    env = open_env(constructor)
     seed = episode_data.episode_seed(stream, index, 0)
     rng = np.random.default_rng(seed)
     observ, _ = env.reset(seed=seed)

@@ -52,16 +52,14 @@ class Job(NamedTuple):
   steps: int
   seed: int
   variant: str = ""  # Name of the changes.
-  preset: str | None = None
+  presets: tuple[str, ...] = ()
   changes: dict[str, Any] = {}
 
   @property
   def config(self) -> config_lib.Config:
     """Configuration of the run."""
     return merge_settings.of_new_run(
-      self.name,
-      [self.preset] if self.preset else [],
-      {**self.changes, "steps": self.steps, "seed": self.seed},
+      self.name, self.presets, {**self.changes, "steps": self.steps, "seed": self.seed}
     ).config
 
   @property
@@ -81,7 +79,7 @@ class Job(NamedTuple):
       str(self.steps),
       "--seed",
       str(self.seed),
-      *(["--preset", self.preset] if self.preset else []),
+      *(part for name in self.presets for part in ("--preset", name)),
       *training.split_settings(
         [config_lib.setting(key, value) for key, value in self.changes.items()]
       ),

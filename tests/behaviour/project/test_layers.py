@@ -105,6 +105,7 @@ _ALLOWED_IMPORTS = {
     "agents.training",
     "agents.translation",
     "agents.types",
+    "agents.videos",
   },
   "agents.trained_policy": {"agents.environments", "agents.export", "agents.training"},
   "agents.reports": {"agents.config", "agents.training"},

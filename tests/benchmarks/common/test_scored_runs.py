@@ -13,7 +13,7 @@ _JOB = scored_runs.Job(
   1_000,
   3,
   "small",
-  None,
+  (),
   {
     "num_envs": 4,
     "algorithm.segment_length": 50,
@@ -66,7 +66,7 @@ def test_arguments_of_a_job_describe_its_config():
     "--set",
     "algorithm.clip_ratio=null",
   ]
-  paper = scored_runs.Job("pendulum", 500, 0, preset="paper")
+  paper = scored_runs.Job("pendulum", 500, 0, presets=("paper",))
   assert paper.args[-2:] == ["--preset", "paper"]
   assert paper.config.algorithm.update_every == 30
 
