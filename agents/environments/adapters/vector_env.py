@@ -121,7 +121,7 @@ class VectorEnv(vector.VectorEnv):
         f"{observation_mode!r}."
       )
     self.num_envs = len(constructors)
-    self._copy = copy_lib.deepcopy if copy else lambda observs: observs
+    self._copies = copy
     self.autoreset_mode = vector.AutoresetMode(autoreset_mode)
     mujoco_warnings.capture()
     with contextlib.closing(constructors[0]()) as env:
@@ -209,7 +209,7 @@ class VectorEnv(vector.VectorEnv):
       for seed, selected in zip(seeds, mask, strict=True)
     ]
     infos = infos_lib.batch(self.block.reset(arguments), self.num_envs, self._add_info)
-    return self._copy(self._observs), infos
+    return self._latest(), infos
 
   def step(self, actions: Any) -> StepResult:
     """Steps all environments; `autoreset_mode` determines when they reset.
@@ -236,7 +236,10 @@ class VectorEnv(vector.VectorEnv):
       ValueError: If the shape of the actions is wrong.
     """
     block = self.block
-    values = spaces_lib.values(self.action_space, actions, "action")
+    if spaces_lib.composite(self.action_space) or np.shape(actions) != self.action_space.shape:
+      values = spaces_lib.values(self.action_space, actions, "action")
+    else:
+      values = [actions]  # A quicker way to the same result.
     for index, value in enumerate(values):
       np.copyto(self._arrays[f"action/{index}"], value, casting="same_kind")
     block.step_async()
@@ -247,7 +250,7 @@ class VectorEnv(vector.VectorEnv):
     reward, terminated, truncated = (
       self._arrays[name].copy() for name in ("reward", "terminated", "truncated")
     )
-    return self._copy(self._observs), reward, terminated, truncated, infos
+    return self._latest(), reward, terminated, truncated, infos
 
   def render(self) -> tuple[Any, ...]:
     """Returns the rendered frame of each environment."""
@@ -315,6 +318,14 @@ class VectorEnv(vector.VectorEnv):
     if not self._finalizer.alive:
       raise gymnasium.error.ClosedEnvironmentError("The environments are closed.")
     return self._block
+
+  def _latest(self) -> Any:
+    """Returns the latest observations."""
+    if not self._copies:
+      return self._observs
+    if isinstance(self._observs, np.ndarray):
+      return self._observs.copy()
+    return copy_lib.deepcopy(self._observs)
 
   def _check_length(self, name: str, values: Sequence[Any]) -> None:
     if len(values) != self.num_envs:

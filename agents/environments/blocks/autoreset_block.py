@@ -122,15 +122,32 @@ class AutoresetBlock(base.BlockBase):
     Raises:
       RuntimeError: If an episode has ended and autoreset is disabled.
     """
-    actions = utils.iterate(  # Copies, as environments may keep actions.
-      self._actions_space, copy.deepcopy(self._action_arrays)
-    )
-    infos = {
-      self._first + offset: self._step(offset, action) for offset, action in enumerate(actions)
-    }
+    actions = self._action_arrays  # Copied, as environments may keep actions.
+    if isinstance(actions, np.ndarray):
+      actions = actions.copy()
+    else:
+      actions = utils.iterate(self._actions_space, copy.deepcopy(actions))
+    arrays, envs, observs = self._arrays, self._envs, self._observs
+    waits = self._mode != vector.AutoresetMode.SAME_STEP
+    begins = (arrays["terminated"] | arrays["truncated"]).tolist()
+    if not waits:
+      arrays["terminated"][:] = arrays["truncated"][:] = False
+    reward, infos = arrays["reward"], {}
+    self._lengths += 1
+    for offset, action in enumerate(actions):
+      if waits and begins[offset]:
+        info = self._begin_next(offset)
+      else:
+        try:  # The context manager `_explained` would slow down every step.
+          observs[offset], reward[offset], terminated, truncated, info = envs[offset].step(action)
+        except BaseException as error:
+          self._fail(error, offset, "step()")
+        if terminated or truncated:
+          info = self._end(offset, terminated, truncated, info)
+      if info:
+        infos[self._first + offset] = info
     self._write_observs()
-    columns = infos_lib.gather(infos)
-    return {self._first: columns} if columns else {}
+    return {self._first: infos_lib.gather(infos)} if infos else {}
 
   def step_async(self) -> None:
     """Does nothing, because `step_wait` does the whole step."""
@@ -165,33 +182,29 @@ class AutoresetBlock(base.BlockBase):
       env.observation_space, observation
     )
 
-  def _step(self, offset: int, action: Any) -> dict[str, Any]:
-    """Steps an environment or begins its next episode; returns the info."""
-    arrays, same_step = self._arrays, vector.AutoresetMode.SAME_STEP
-    if self._mode != same_step and (arrays["terminated"][offset] or arrays["truncated"][offset]):
-      if self._mode == vector.AutoresetMode.DISABLED:
-        raise RuntimeError(
-          f"The episode of environment {self._first + offset} has ended. "
-          "Begin the next episode with reset(options={'reset_mask': ...})."
-        )
-      arrays["reward"][offset] = 0
-      return self._begin(offset)
-    self._lengths[offset] += 1
-    try:  # The context manager `_explained` would slow down every step.
-      (self._observs[offset], arrays["reward"][offset], terminated, truncated, info) = self._envs[
-        offset
-      ].step(action)
-    except BaseException as error:
-      self._fail(error, offset, "step()")
-    if (terminated or truncated) and self._mode == same_step:
+  def _begin_next(self, offset: int) -> dict[str, Any]:
+    """Begins the next episode in a step of its own; returns the info."""
+    if self._mode == vector.AutoresetMode.DISABLED:
+      raise RuntimeError(
+        f"The episode of environment {self._first + offset} has ended. "
+        "Begin the next episode with reset(options={'reset_mask': ...})."
+      )
+    self._arrays["reward"][offset] = 0
+    return self._begin(offset)
+
+  def _end(
+    self, offset: int, terminated: bool, truncated: bool, info: dict[str, Any]
+  ) -> dict[str, Any]:
+    """Ends an episode; returns the info of the step."""
+    if self._mode == vector.AutoresetMode.SAME_STEP:
       # Copies, because environments may reuse the array and the dict.
       info = {
         "final_obs": copy.deepcopy(self._observs[offset]),
         "final_info": dict(info),
         **self._begin(offset),
       }
-    arrays["terminated"][offset] = terminated
-    arrays["truncated"][offset] = truncated
+    self._arrays["terminated"][offset] = terminated
+    self._arrays["truncated"][offset] = truncated
     return info
 
   def _begin(self, offset: int, **kwargs: Any) -> dict[str, Any]:
