@@ -23,3 +23,5 @@ CONFIG = default.CONFIG.override(
     "algorithm.minibatch_size": 256,
   }
 )
+
+EXPECTED = dict(scores=(1000,), interval=(1000, 1000), minutes=20.1)

@@ -77,6 +77,7 @@ _TASKS = {
   "inverted_pendulum": {},
   "pendulum": {"minibatch_size": 1000},
   "pixel_cartpole": {},
+  "pixel_inverted_pendulum": {},
   "pusher": {},
   "reacher": {"discount": 0.985, "update_every": 60},
   "swimmer": {},

@@ -15,7 +15,13 @@ import gymnasium
 from agents import class_loader, spaces
 from agents import config as config_lib
 from agents.environments.data import episode_data, mujoco_warnings, tensorflow_log
-from agents.environments.making import third_party, varied_kwargs, vector_envs, wrappers
+from agents.environments.making import (
+  domain_randomization,
+  third_party,
+  varied_kwargs,
+  vector_envs,
+  wrappers,
+)
 
 # Time limit of tasks that declare none, in steps. Without a limit, one endless
 # episode would block an evaluation.
@@ -204,6 +210,13 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
     "pixels."
     for leaf in spaces.leaves(env.observation_space)
     if not leaf.is_image and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE
+  ]
+  notes += [
+    f"{config.id}: latency, noise, pushes and observed values of DomainRandomization need "
+    "separate steps of each environment, which take longer than vectorized steps."
+    for wrapper in wrappers.chain(env)
+    if isinstance(wrapper, domain_randomization.DomainRandomization)
+    and not wrapper.changes_only_model
   ]
   if not _has_time_limit(env):
     notes.append(

@@ -5,7 +5,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from agents.environments.making import domain_randomization
+from agents import config as config_lib
+from agents.environments.making import domain_randomization, make
 from tests import toy
 
 _HALF, _TWICE = (0.5, 0.5), (2.0, 2.0)
@@ -162,3 +163,9 @@ def test_invalid_ranges_are_errors(ranges, message):
 def test_other_environments_are_errors():
   with pytest.raises(TypeError, match="needs a MuJoCo environment, not Target"):
     domain_randomization.DomainRandomization(toy.Target(), mass=(1, 2))
+
+
+def test_separate_steps_are_noted():
+  for ranges, noted in (({"mass": [0.8, 1.2]}, False), ({"noise": [0, 0.1]}, True)):
+    env = config_lib.Env("Hopper-v5", wrappers=({"DomainRandomization": ranges},))
+    assert any("separate steps" in note for note in make.check(env)) == noted
