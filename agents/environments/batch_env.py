@@ -352,7 +352,9 @@ class BatchEnv:
       self.reset(indices=list(differing))
     return not differing
 
-  def rollout(self, policy: Callable[[np.ndarray], np.ndarray] | None, num_steps: int) -> Rollout:
+  def rollout(
+    self, policy: Callable[[np.ndarray], np.ndarray] | None = None, num_steps: int = 1
+  ) -> Rollout:
     """Steps the environments with a policy, from their current states.
 
     Args:

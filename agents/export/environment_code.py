@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents.environments.making import make, third_party, varied_kwargs
+from agents.environments.making import make, third_party, varied_kwargs, vector_envs
 
 _WRAPPERS = "agents.environments.making.wrappers"
 
@@ -38,6 +38,9 @@ def write(config: config_lib.Env) -> EnvironmentCode:
   if module and hasattr(importlib.import_module(module), name):
     modules.add(module)
     statements = [_call(f"{module}.{name}", "", config.kwargs)]
+    if vector_envs.constructor(config.id):
+      modules.add(vector_envs.__name__)
+      statements = [_call(f"{vector_envs.__name__}.SingleEnv", f"{module}.{name}", config.kwargs)]
     limit = limit or make.DEFAULT_MAX_LENGTH
   else:
     no_limit = {"max_episode_steps": -1} if limit else {}

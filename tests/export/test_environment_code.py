@@ -44,6 +44,12 @@ def test_code_names_modules_that_python_may_not_find(name, own):
         {"agents.environments.making.wrappers:FrameDelta": {}},
       ],
     },
+    {"id": "tests.environments.blocks.vectors:counters", "kwargs": {"mode": "SameStep"}},
+    {"id": "Pendulum-v1", "kwargs": {"g": {"each": [5.0, 6.0]}}},
+    {
+      "id": "Hopper-v5",
+      "wrappers": [{"DomainRandomization": {"mass": [0.9, 1.1], "observe": True}}],
+    },
     {"id": "CartPole-v1", "max_length": 7, "wrappers": [{"ReshapeObservation": {"shape": [2, 2]}}]},
   ],
 )

@@ -135,6 +135,19 @@ def test_learning_ignores_the_steps_that_only_reset():
   trainer.close()
 
 
+@pytest.mark.usefixtures("eagerly")
+def test_a_loaded_run_begins_new_episodes():
+  config = _config(_env(), num_envs=3, **{"algorithm.minibatch_size": None})
+  first, second = (build.trainer(config, None) for _ in range(2))
+  first.start()
+  first.epoch(0.0)
+  second.load(first.state())
+  epoch = second.epoch(0.5)
+  assert epoch.finite_weights and {episode.length for episode in epoch.episodes} == {2, 3, 4}
+  for trainer in (first, second):
+    trainer.close()
+
+
 @pytest.mark.parametrize(
   "fault, message",
   [
