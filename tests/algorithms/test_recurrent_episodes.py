@@ -27,6 +27,7 @@ _CONFIG = config_lib.Config().override(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_learner_recomputes_the_policy_that_acted():
   envs = [functools.partial(toy.Counter, length, length == 5) for length in _LENGTHS]

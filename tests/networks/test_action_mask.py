@@ -24,7 +24,7 @@ def _observ(space, masks):
   return tf.constant(spaces.as_bytes(observ))
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize(
   "kind",
   [

@@ -107,8 +107,22 @@ def _algorithm(kind, **changes):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("kind", _KINDS)
-@pytest.mark.parametrize("visible", [("robot",), ("choice", "robot/joints")])
+@pytest.mark.parametrize(
+  "kind, visible",
+  [
+    ("frames", ("choice", "robot/joints")),
+    *(
+      pytest.param(kind, visible, marks=pytest.mark.slow)
+      for kind, visible in (
+        ("vectors", ("robot",)),
+        ("vectors", ("choice", "robot/joints")),
+        ("frames", ("robot",)),
+        ("gru", ("robot",)),
+        ("gru", ("choice", "robot/joints")),
+      )
+    ),
+  ],
+)
 def test_actions_depend_only_on_visible_parts(kind, visible):
   algorithm = _algorithm(kind, **{"network.policy_observ": visible})
   observ = _sample(np.random.default_rng(0))
@@ -132,16 +146,15 @@ def test_actions_depend_only_on_visible_parts(kind, visible):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("share_core", [True, False])
 @pytest.mark.parametrize(
-  "settings",
+  "settings, share_core",
   [
-    {"network.policy_observ": ["robot"]},
-    {"network.value_observ": ["robot"]},
-    {"network.policy_observ": ["robot"], "network.value_observ": ["switch", "robot"]},
+    ({"network.policy_observ": ["robot"]}, True),
+    ({"network.value_observ": ["robot"]}, False),
+    ({"network.policy_observ": ["robot"], "network.value_observ": ["switch", "robot"]}, True),
   ],
 )
-def test_networks_with_different_parts_share_no_weights(share_core, settings):
+def test_networks_with_different_parts_share_no_weights(settings, share_core):
   algorithm = _algorithm("vectors", **settings, **{"network.share_core": share_core})
   names = [getattr(weight, "path", weight.name) for weight in algorithm.weights]
   images = [name for name in names if "image" in name]

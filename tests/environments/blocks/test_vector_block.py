@@ -121,6 +121,7 @@ def test_cartpole_is_learned(name):
   trainer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_learning_ignores_the_steps_that_only_reset():
   config = _config(_env(), num_envs=3, **{"algorithm.minibatch_size": None})
@@ -135,6 +136,7 @@ def test_learning_ignores_the_steps_that_only_reset():
   trainer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_a_loaded_run_begins_new_episodes():
   config = _config(_env(), num_envs=3, **{"algorithm.minibatch_size": None})
