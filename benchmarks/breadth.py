@@ -227,9 +227,10 @@ TASKS = (
   Task("pixels", "InvertedPendulum-v5", 100_000, "pixel_inverted_pendulum", label="from pixels"),
   Task(
     "recurrent",
-    "CartPole-v1",
-    100_000,
+    "tests.behaviour.runs.memory_tasks:TMaze",
+    60_000,
     label="with a recurrent policy of 2017",
+    changes={"env.max_length": 15, "algorithm.update_every": 60, "algorithm.learning_rate": 3e-3},
     presets=("paper", "recurrent"),
   ),
 )
