@@ -11,6 +11,7 @@ from agents import config as config_lib
 from agents.environments.making import third_party
 from tests.support import config_fixtures, modes
 from tests.training import scored
+from tests.videos import gl_support
 
 # Settings of the source code of 2017, under the names of `agents/config.py`.
 _ALGORITHM = {
@@ -216,8 +217,8 @@ def test_one_update_with_the_paper_preset_changes_the_networks(name):
       "env.max_length": 3,
     }
   )
-  with modes.functions_run_eagerly():
-    trainer = build.trainer(config, None)
+  with modes.functions_run_eagerly(), gl_support.workers(config) as workers:
+    trainer = build.trainer(config, workers)
     trainer.start()
     before = {key: np.array(x) for key, x in trainer.state().items()}
     epoch = trainer.epoch(0.0)

@@ -1,8 +1,13 @@
 """Checks whether this machine can render with EGL."""
 
+import contextlib
 import functools
 import subprocess
 import sys
+
+import pytest
+
+from agents.environments.workers import pool
 
 
 @functools.cache
@@ -18,3 +23,18 @@ def egl_works() -> bool:
     ).returncode
     == 0
   )
+
+
+@contextlib.contextmanager
+def workers(config):
+  """Provides a pool for environments that render, and None for all others.
+
+  Skips the test if the environments render and this machine has no EGL.
+  """
+  if not config.env.renders:
+    yield None
+    return
+  if not egl_works():
+    pytest.skip("Rendering needs EGL.")
+  with pool.WorkerPool(1, variables={"MUJOCO_GL": "egl"}) as opened:
+    yield opened

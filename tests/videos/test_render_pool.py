@@ -73,7 +73,7 @@ def test_hanging_driver_is_an_error(monkeypatch):
 
 @pytest.mark.slow
 def test_error_names_packages_if_opengl_is_missing(monkeypatch):
-  def make():
+  def make(environment):
     raise ImportError(f"No {os.environ['MUJOCO_GL']} here for MuJoCo.")
 
   with pytest.raises(render_pool.RenderingFailed) as caught:

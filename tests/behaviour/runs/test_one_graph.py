@@ -12,6 +12,7 @@ from agents import config as config_lib
 from agents.algorithms import image_ppo
 from agents.commands import merge_settings
 from tests.support import config_fixtures
+from tests.videos import gl_support
 
 _FAST_COMBINATIONS = [("pendulum", None)]
 # A preset replaces algorithm and networks, so that the graph depends on the
@@ -41,16 +42,17 @@ def test_epoch_is_one_graph(name, preset):
   changes = {"num_envs": 2, "eval_episodes": 1, "device": "cpu"}
   if length := config.algorithm.segment_length:
     changes["algorithm.minibatch_size"] = 2 * length
-  try:
-    trainer = build.trainer(config.override(changes), None)
-  except config_lib.ConfigError as error:
-    assert preset, error
-    pytest.skip(f"The preset does not fit: {error}")
-  try:
-    trainer.start()
-    graph = trainer.train_epoch.get_concrete_function(trainer._carry, tf.constant(0.0)).graph
-  finally:
-    trainer.close()
+  with gl_support.workers(config) as workers:
+    try:
+      trainer = build.trainer(config.override(changes), workers)
+    except config_lib.ConfigError as error:
+      assert preset, error
+      pytest.skip(f"The preset does not fit: {error}")
+    try:
+      trainer.start()
+      graph = trainer.train_epoch.get_concrete_function(trainer._carry, tf.constant(0.0)).graph
+    finally:
+      trainer.close()
   assert trainer.train_epoch.experimental_get_tracing_count() == 1
   programs = [
     op.name
