@@ -100,7 +100,7 @@ def test_state_of_recurrent_policies_is_saved():
 
 @pytest.mark.slow
 def test_the_algorithm_of_2017_solves_a_task_that_needs_memory():
-  config = _config(_MAZE, 60_000, **{"env.max_length": 15})
+  config = _config(_MAZE, 30_000, **{"env.max_length": 15})
   for name in ("paper", "recurrent"):
     config = presets.apply(name, config)
   config = config.override({"algorithm.update_every": 60, "algorithm.learning_rate": 3e-3})

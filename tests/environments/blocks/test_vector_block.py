@@ -9,7 +9,9 @@ from agents import build, errors
 from agents import config as config_lib
 from agents.environments import backends, batch_env
 from agents.environments.making import make
+from agents.videos import renderer, video
 from tests.training import scored
+from tests.videos import canvas
 
 _MODES = "NextStep", "SameStep", "Disabled"
 _COUNTERS = "tests.environments.blocks.vectors:counters"
@@ -79,6 +81,16 @@ def test_evaluations_use_separate_vectors_of_one_environment(mode):
       assert observ["count"].tolist() == [seed, step] and reward == step
       assert terminated == (step == 2) and not truncated
       assert info["reward_part"] == step / 2
+
+
+def test_films_show_a_separate_vector_of_one_environment():
+  constructor = make.MakeEnv(_env("tests.environments.blocks.vectors:canvases"), "rgb_array")
+  tile = video.Tile(canvas.episode(0.5, 1.0))
+  film = renderer.VideoRenderer(video.Video("", (tile,)), constructor, None)
+  frames = list(film.frames())
+  assert film.problem() == ""
+  # Frames have a gray level of 10 times the number of steps.
+  assert [canvas.brightness(frame) for frame in frames] == [10, 20]
 
 
 def _config(env, **changes):

@@ -5,6 +5,7 @@ import numpy as np
 from gymnasium import vector
 
 from tests import toy
+from tests.videos import canvas
 
 _BOX = gymnasium.spaces.Box
 
@@ -38,6 +39,11 @@ def counters(
     [lambda length=length: kind(length, truncates) for length in lengths],
     autoreset_mode=vector.AutoresetMode(mode),
   )
+
+
+def canvases(num_envs: int, render_mode: str | None = None) -> vector.VectorEnv:
+  """Returns environments that render frames."""
+  return vector.SyncVectorEnv([lambda: canvas.Canvas(render_mode=render_mode)] * num_envs)
 
 
 class Faulty(vector.VectorEnv):
