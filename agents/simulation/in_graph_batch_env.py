@@ -5,8 +5,8 @@ This is the only file that wraps Python code in `tf.py_function`.
 
 import contextlib
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -81,7 +81,7 @@ class InGraphBatchEnv:
       Latest observations of all environments, of shape [B, ...].
     """
     observ = self.batch_env.step_layout.fields[0]
-    result = tf.py_function(self._reset, [] if indices is None else [indices], observ.graph_dtype)
+    result = self._call(self._reset, [] if indices is None else [indices], observ.graph_dtype)
     return tf.ensure_shape(result, observ.graph_shape)
 
   def step(self, action: tf.Tensor) -> Step:
@@ -95,7 +95,7 @@ class InGraphBatchEnv:
     """
     observ, *others = self.batch_env.step_layout.fields
     fields = observ, observ, *others
-    results = tf.py_function(self._step, [action], [field.graph_dtype for field in fields])
+    results = self._call(self._step, [action], [field.graph_dtype for field in fields])
     return Step(
       *(tf.ensure_shape(result, field.graph_shape) for result, field in zip(results, fields))
     )
@@ -118,7 +118,7 @@ class InGraphBatchEnv:
     with tf.control_dependencies(inputs):
       start = tf.timestamp()
     with tf.control_dependencies([start]):
-      packed = tf.py_function(self._step_packed, inputs, tf.uint8)
+      packed = self._call(self._step_packed, inputs, tf.uint8)
     with tf.control_dependencies([packed]):
       seconds = tf.timestamp() - start
     # py_function forgets static shapes; without them Dense cannot build its
@@ -170,29 +170,29 @@ class InGraphBatchEnv:
       raise error from error.__cause__  # The cause names the environment.
 
   def _reset(self, indices: tf.Tensor | None = None) -> np.ndarray:
-    with self._errors_stored():
-      selected = None if indices is None else indices.numpy().tolist()
-      return spaces.as_bytes(self.batch_env.reset(indices=selected))
+    selected = None if indices is None else indices.numpy().tolist()
+    return spaces.as_bytes(self.batch_env.reset(indices=selected))
 
   def _step(self, action: tf.Tensor) -> list[np.ndarray]:
-    with self._errors_stored():
-      result = self.batch_env.step(action.numpy())
-      self.batch_env.take_final_observ()  # `result` contains the observations.
-      return [spaces.as_bytes(array) for array in result]
+    result = self.batch_env.step(action.numpy())
+    self.batch_env.take_final_observ()  # `result` contains the observations.
+    return [spaces.as_bytes(array) for array in result]
 
   def _step_packed(self, action: tf.Tensor, active: tf.Tensor | None = None) -> tf.Tensor:
-    with self._errors_stored():
-      mask = None if active is None else active.numpy()
-      return _to_tensor(self.batch_env.step_packed(action.numpy(), mask))
+    mask = None if active is None else active.numpy()
+    return _to_tensor(self.batch_env.step_packed(action.numpy(), mask))
 
-  @contextlib.contextmanager
-  def _errors_stored(self) -> Iterator[None]:
-    """Returns a context that stores errors for `original_errors`."""
-    try:
-      yield
-    except BaseException as error:
-      self._error = error
-      raise RuntimeError("A batched step failed.") from None
+  def _call(self, method: Callable[..., Any], inputs: list[tf.Tensor], dtypes: Any) -> Any:
+    """Calls a method in Python; stores its errors for `original_errors`."""
+
+    def call(*inputs: tf.Tensor) -> Any:
+      try:
+        return method(*inputs)
+      except BaseException as error:
+        self._error = error
+        raise RuntimeError("A call of the environments failed.") from None
+
+    return tf.py_function(call, inputs, dtypes)
 
   def _take_final_observ(self) -> np.ndarray:
     dtype = self.batch_env.step_layout.fields[0].dtype

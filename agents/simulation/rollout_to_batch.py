@@ -44,7 +44,7 @@ class RolloutSpec(NamedTuple):
     Returns:
       The batch. Its shapes are static, although T is dynamic.
     """
-    if self.in_place:
+    if self.in_place and self.quota:  # Segments have a static length.
       transitions = _pad_time(transitions, self.steps)
     if not isinstance(state, types.PolicyState):
       state = types.NOTHING  # Batches omit the states of custom algorithms.
@@ -62,10 +62,9 @@ class RolloutSpec(NamedTuple):
     if not self.in_place:
       source = tf.boolean_mask(source, tf.gather(flat.valid, source))
     ends = tf.gather(last & flat.valid, source)
-    # Invalid steps after the last sequence count as part of it.
-    sequence = tf.minimum(
-      tf.cumsum(tf.cast(ends, tf.int32), exclusive=True), tf.reduce_sum(tf.cast(ends, tf.int32)) - 1
-    )
+    sequence = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
+    if self.in_place:  # Invalid steps after the last sequence count as part of it.
+      sequence = tf.minimum(sequence, tf.reduce_sum(tf.cast(ends, tf.int32)) - 1)
     rows = _pad(source, self.rows)
     final_rows = _pad(tf.boolean_mask(source, ends), self.sequences)
     observ, action, reward, terminated, truncated, valid, last = (
