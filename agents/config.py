@@ -76,7 +76,8 @@ class Env:
   @property
   def renders(self) -> bool:
     """Whether observations are rendered by the wrapper `Pixels`."""
-    return any("Pixels" in wrapper for wrapper in self.wrappers)
+    names = {"Pixels", "agents.environments.making.pixels:Pixels"}
+    return any(names & wrapper.keys() for wrapper in self.wrappers)
 
   @property
   def deterministic(self) -> bool:

@@ -178,7 +178,8 @@ def open_trainer(
     config: Settings of the run in this process.
     interrupts: Requests to stop this process.
     make_trainer: Builds the trainer; by default `build.trainer`.
-    variables: Environment variables of the worker processes.
+    variables: Environment variables of the worker processes; by default, those
+      with which they can render observations.
 
   Yields:
     `trainer.Trainer` of the run.
@@ -187,6 +188,8 @@ def open_trainer(
     ConfigError: If the parts of the run do not fit each other.
   """
   workers = train_env = trainer = None
+  if variables is None:
+    variables = render_pool.worker_variables(config)
   with compile_cache.compile_cache():
     try:
       # The workers build environments while this process imports TensorFlow.

@@ -66,8 +66,14 @@ def compare(
     rounds: Number of rounds.
   """
   pairs = [(first(), second()) for _ in range(rounds)]
-  medians = map(statistics.median, zip(*pairs, strict=True))
-  return *medians, statistics.median(one / other for one, other in pairs)  # type: ignore[return-value]
+  return _medians(pairs)
+
+
+def _medians(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
+  """Returns the medians of both speeds and of their ratios."""
+  first, second = zip(*pairs, strict=True)
+  ratio = statistics.median(one / other for one, other in pairs)
+  return statistics.median(first), statistics.median(second), ratio
 
 
 def compare_vectors(env_id: str, num_envs: int, rounds: int) -> tuple[float, float, float]:
@@ -117,8 +123,7 @@ def backend_share(name: str, num_envs: int, rounds: int) -> tuple[float, float, 
       start = time.perf_counter()
       speed = stepping_speed(step, actions)
       pairs.append((speed, speed * (time.perf_counter() - start) / timed_vectors.Timed.seconds))
-  own, alone = map(statistics.median, zip(*pairs, strict=True))
-  return own, alone, statistics.median(one / other for one, other in pairs)
+  return _medians(pairs)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -85,12 +85,14 @@ class Target(gymnasium.Env):
     return self._draw(), {}
 
   def step(self, action):
-    if self._discrete:
-      reward = float((self._target > 0) == (action == 1))
-    else:
-      reward = 1 - abs(float(action[0]) - self._target)
+    reward = self._reward(action)
     self._step += 1
     return self._draw(), reward, False, self._step >= self._length, {}
+
+  def _reward(self, action):
+    if self._discrete:
+      return float((self._target > 0) == (action == 1))
+    return 1 - abs(float(action[0]) - self._target)
 
   def _draw(self):
     self._target = float(self.np_random.uniform(-1, 1))
@@ -116,7 +118,7 @@ class Hidden(Target):
     return {"noise": noise, "seen": {"sum": super()._draw() + noise}}
 
 
-class Masked(gymnasium.Env):
+class Masked(Target):
   """Rewards the last allowed action; forbidden actions raise an error.
 
   Args:
@@ -124,22 +126,15 @@ class Masked(gymnasium.Env):
   """
 
   def __init__(self, length: int = 5):
+    super().__init__(length=length)
     self.observation_space = gymnasium.spaces.Dict({"mask": gymnasium.spaces.MultiBinary(4)})
     self.action_space = gymnasium.spaces.Discrete(4)
-    self._length = length
 
-  def reset(self, *, seed=None, options=None):
-    super().reset(seed=seed)
-    self._step = 0
-    return self._draw(), {}
-
-  def step(self, action):
+  def _reward(self, action):
     allowed = np.flatnonzero(self._mask)
     if action not in allowed:
       raise ValueError(f"Action {action} is forbidden; allowed are {allowed}.")
-    reward = float(action == allowed[-1])
-    self._step += 1
-    return self._draw(), reward, False, self._step >= self._length, {}
+    return float(action == allowed[-1])
 
   def _draw(self):
     self._mask = np.zeros(4, np.int8)

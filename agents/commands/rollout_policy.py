@@ -70,9 +70,7 @@ def play(
     for episode in range(num_episodes)
     for index in range(num_envs)
   }
-  variables = {}
-  if config.env.renders:
-    variables = render_pool.find_gl_backend(make.MakeEnv(config.env))
+  variables = render_pool.worker_variables(config)
   with (
     pool.WorkerPool(min(num_envs, pool.num_cores()), variables=variables) as workers,
     batch_env.BatchEnv(make.constructors(config.env, num_envs, config.seed), workers, seed) as env,

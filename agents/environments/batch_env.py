@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 
 from agents import spaces
@@ -22,6 +21,7 @@ from agents.environments.data import (
   replay_source,
 )
 from agents.environments.data import failure_budget as failure_budget_lib
+from agents.environments.making import action_scaling
 from agents.environments.workers import pool, shared_memory
 
 
@@ -374,26 +374,14 @@ class BatchEnv:
     observ = self._arrays["observ"].copy() if self._log.begun else self.reset()
     dtype, steps = self.action_layout.fields[0].dtype, []
     for _ in range(num_steps):
-      action = spaces.converted(policy(observ), dtype) if policy else self._random_action()
+      if policy:
+        action = spaces.converted(policy(observ), dtype)
+      else:
+        action = action_scaling.sample(self.action_space, len(self), self._rng)
       step = self.step(action)
       steps.append((observ, action.copy(), *step[1:]))
       observ = step.observ
     return Rollout(*map(np.stack, zip(*steps, strict=True)))
-
-  def _random_action(self) -> np.ndarray:
-    """Returns uniform actions: floats in [-1, 1], and options of choices."""
-    field = self.action_layout.fields[0]
-    action = np.zeros(field.shape, field.dtype)
-    for leaf, column in zip(
-      spaces.leaves(self.action_space, True), spaces.columns(action), strict=True
-    ):
-      if leaf.dtype == np.float32:
-        column[...] = self._rng.uniform(-1, 1, column.shape)
-      else:
-        is_binary = isinstance(leaf.space, gymnasium.spaces.MultiBinary)
-        sizes: Any = 2 if is_binary else getattr(leaf.space, "nvec", getattr(leaf.space, "n", 0))
-        column[...] = self._rng.integers(sizes, size=column.shape)
-    return action
 
   def call(
     self, name: str, /, *args: Any, indices: Sequence[int] | None = None, **kwargs: Any

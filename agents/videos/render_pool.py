@@ -14,8 +14,10 @@ import cloudpickle
 import gymnasium
 import numpy as np
 
+from agents import config as config_lib
 from agents import errors
 from agents.environments.data import episode_data
+from agents.environments.making import make
 from agents.environments.workers import process
 from agents.videos import encode, render_worker
 from agents.videos import video as video_lib
@@ -126,6 +128,21 @@ def _render_worker(
       # A process that waits for a driver cannot be killed at once.
       with contextlib.suppress(subprocess.TimeoutExpired):
         worker.wait(timeout=5)
+
+
+def worker_variables(config: config_lib.Config) -> dict[str, str]:
+  """Returns the variables with which workers can render observations.
+
+  Args:
+    config: Configuration of the run.
+
+  Returns:
+    Result of `find_gl_backend`; empty if observations are not rendered.
+
+  Raises:
+    RenderingFailed: See `find_gl_backend`.
+  """
+  return find_gl_backend(make.MakeEnv(config.env)) if config.env.renders else {}
 
 
 def find_gl_backend(constructor: Callable[[int], gymnasium.Env]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import tensorflow as tf
 from agents import spaces
 from agents.environments import batch_env
 from agents.environments.blocks import base
+from agents.environments.making import action_scaling
 from agents.simulation import in_graph_batch_env
 from tests import echo, toy
 from tests.support import modes
@@ -286,7 +287,8 @@ def test_reset_and_step_work_in_any_graph(space, eager):
   tf.config.run_functions_eagerly(eager)
   make = lambda: echo.Echo(space, length=3)  # noqa: E731
   expected, inside = (batch_env.BatchEnv([make] * 4, seed=5) for _ in range(2))
-  actions = [expected._random_action() for _ in range(7)]
+  rng = np.random.default_rng(0)
+  actions = [action_scaling.sample(expected.action_space, 4, rng) for _ in range(7)]
   env = in_graph_batch_env.InGraphBatchEnv(inside)
   results = [expected.reset()]
   for action in actions:

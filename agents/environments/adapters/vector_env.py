@@ -6,8 +6,6 @@ import contextlib
 import copy as copy_lib
 import functools
 import os
-import statistics
-import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +16,7 @@ from gymnasium import vector
 from gymnasium.vector import utils
 
 from agents import spaces as spaces_lib
+from agents.environments.adapters import num_workers
 from agents.environments.blocks import autoreset_block, base
 from agents.environments.data import infos as infos_lib
 from agents.environments.data import mujoco_warnings
@@ -26,10 +25,6 @@ from agents.environments.workers import pool, shared_memory
 # Observations, rewards, terminated, truncated, infos.
 StepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 Block = autoreset_block.AutoresetBlock | pool.RemoteBlock
-
-_SECONDS_TO_WAKE = 150e-6  # For waking all workers and waiting for them.
-_TRIAL_STEPS = 20
-_TRIAL_SECONDS = 0.1  # Limit for these steps.
 
 
 def make_vec(env_id: str, num_envs: int, **kwargs: Any) -> VectorEnv:
@@ -44,33 +39,6 @@ def make_vec(env_id: str, num_envs: int, **kwargs: Any) -> VectorEnv:
   names = "workers", "autoreset_mode", "observation_mode", "copy", "timeout"
   options = {name: kwargs.pop(name) for name in names if name in kwargs}
   return VectorEnv([functools.partial(gymnasium.make, env_id, **kwargs)] * num_envs, **options)
-
-
-def _num_workers(env: gymnasium.Env, num_envs: int) -> int:
-  """Returns the number of processes with which a step takes the least time.
-
-  Args:
-    env: One of the environments; takes some random steps.
-    num_envs: Number of environments.
-  """
-  num_cores = min(num_envs, pool.num_cores())
-  if num_cores == 1:
-    return 0
-  seconds: list[float] = []
-  with contextlib.suppress(Exception):  # Workers report errors later.
-    env.reset(seed=0)
-    env.action_space.seed(0)
-    start = time.perf_counter()
-    while len(seconds) < _TRIAL_STEPS and time.perf_counter() < start + _TRIAL_SECONDS:
-      action, before = env.action_space.sample(), time.perf_counter()
-      _, _, terminated, truncated, _ = env.step(action)
-      seconds.append(time.perf_counter() - before)
-      if terminated or truncated:
-        env.reset()
-  if not seconds:
-    return num_cores
-  saved = num_envs * statistics.median(seconds) * (1 - 1 / num_cores)
-  return num_cores if saved > _SECONDS_TO_WAKE else 0
 
 
 class VectorEnv(vector.VectorEnv):
@@ -121,6 +89,11 @@ class VectorEnv(vector.VectorEnv):
         f"{observation_mode!r}."
       )
     self.num_envs = len(constructors)
+    if timeout and not (workers is None or isinstance(workers, int) and workers):
+      raise ValueError(
+        "`timeout` needs processes of this vector: set `workers` to their number, or to None. "
+        f"Received: {workers!r}."
+      )
     self._copies = copy
     self.autoreset_mode = vector.AutoresetMode(autoreset_mode)
     mujoco_warnings.capture()
@@ -129,7 +102,8 @@ class VectorEnv(vector.VectorEnv):
       self.render_mode = env.render_mode
       spaces = env.observation_space, env.action_space
       if workers is None:
-        workers = _num_workers(env, self.num_envs)
+        # Only processes can be ended at the time limit.
+        workers = pool.num_cores() if timeout else num_workers.choose(env, self.num_envs)
     self.single_observation_space, self.single_action_space = spaces
     self.observation_space, self.action_space = (
       utils.batch_space(space, self.num_envs) for space in spaces

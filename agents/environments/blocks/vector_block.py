@@ -1,6 +1,7 @@
 """Block of environments that a Gymnasium vector environment steps."""
 
 import time
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,7 +65,7 @@ class VectorBlock(custom_backend.Backend):
     if not self._is_checked:
       self._check()
       self._is_checked = True
-    observ, _ = self._envs.reset(seed=int(seeds[0]))
+    observ, _ = self._call("reset", seed=int(seeds[0]))
     self._write(observ, slice(None))
     self._begins[:] = False
     self._lengths[:] = 0
@@ -80,10 +81,7 @@ class VectorBlock(custom_backend.Backend):
     """
     start = time.perf_counter()
     arrays, begins = self.arrays, self._begins
-    try:
-      observ, reward, terminated, truncated, info = self._envs.step(self._actions())
-    except Exception as error:
-      raise base.EnvironmentFailure(f"{self._name}: step() failed: {error!r}") from error
+    observ, reward, terminated, truncated, info = self._call("step", self._actions())
     self._write(observ, slice(None))
     for name, values in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
       arrays[name][:] = values
@@ -96,7 +94,7 @@ class VectorBlock(custom_backend.Backend):
     self._check_finite()
     ended = arrays["terminated"] | arrays["truncated"]
     self._begins = ended if self._mode == _Mode.NEXT_STEP else np.zeros_like(ended)
-    self._add_reward_parts(info, ended)
+    self._add_reward_parts(info, ended, ~(ended | begins))
     reports = self._end_episodes(np.flatnonzero(ended), info) if ended.any() else {}
     arrays["seconds"][:] = (time.perf_counter() - start) / len(reward)
     return reports
@@ -110,6 +108,14 @@ class VectorBlock(custom_backend.Backend):
   @property
   def _name(self) -> str:
     return f"The vector environment of env.id={self._config.id}"
+
+  def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+    """Calls a method of the vector; its errors end the run with a traceback."""
+    try:
+      return getattr(self._envs, method)(*args, **kwargs)
+    except Exception as error:
+      trace = "".join(traceback.format_exception(error))
+      raise base.EnvironmentFailure(f"{self._name} failed in {method}():\n\n{trace}") from error
 
   def _actions(self) -> Any:
     """Returns the actions in the format of the batched action space."""
@@ -157,7 +163,7 @@ class VectorBlock(custom_backend.Backend):
     if self._mode == _Mode.DISABLED:
       mask = np.zeros(len(self._lengths), bool)
       mask[rows] = True
-      self._write(self._envs.reset(options={"reset_mask": mask})[0], rows)
+      self._write(self._call("reset", options={"reset_mask": mask})[0], rows)
     if self._mode != _Mode.NEXT_STEP:
       self._lengths[rows] = 0
     return reports
@@ -176,13 +182,21 @@ class VectorBlock(custom_backend.Backend):
         observ = final[row] if is_list else vector_envs.part(final, leaf.path)[row]
         column[row] = vector_envs.part(observ, leaf.path) if is_list else observ
 
-  def _add_reward_parts(self, info: dict[str, Any], ended: np.ndarray) -> None:
-    """Adds the `reward_...` numbers of a step to the sums of the episodes."""
+  def _add_reward_parts(
+    self, info: dict[str, Any], ended: np.ndarray, continues: np.ndarray
+  ) -> None:
+    """Adds the `reward_...` numbers of a step to the sums of the episodes.
+
+    Args:
+      info: Infos of the step.
+      ended: Environments whose episodes ended, [B] bool.
+      continues: Environments whose episodes continue, [B] bool.
+    """
     final = info.get("final_info", {})
     for name in {*info, *final}:
       if name.startswith("reward_"):
         sums = self._reward_parts.setdefault(name, np.zeros(len(ended)))
-        for source, rows in ((info, ~ended), (final or info, ended)):
+        for source, rows in ((info, continues), (final or info, ended)):
           if name in source:
             sums[rows] += np.asarray(source[name], float)[rows]
 
@@ -200,10 +214,10 @@ class VectorBlock(custom_backend.Backend):
 
   def _check(self) -> None:
     """Checks the results of a reset and a step; raises ConfigError."""
-    observ, _ = self._envs.reset(seed=0)
+    observ, _ = self._call("reset", seed=0)
     self._check_observ(observ)
     self.arrays["action"][...] = np.zeros_like(self.arrays["action"])
-    observ, *rest, info = self._envs.step(self._actions())
+    observ, *rest, info = self._call("step", self._actions())
     self._check_observ(observ)
     size = len(self._lengths)
     for name, values, kinds in zip(("reward", "terminated", "truncated"), rest, ("fiu", "b", "b")):
@@ -230,7 +244,9 @@ class VectorBlock(custom_backend.Backend):
       try:
         array = np.asarray(vector_envs.part(observ, leaf.path))
       except (KeyError, IndexError, TypeError, ValueError):
-        raise _error(self._config, f"the observations lack the part {leaf}.") from None
+        raise _error(
+          self._config, f"the observations lack the part {leaf} of their space. Return it."
+        ) from None
       if array.shape != (size, *leaf.shape) or array.dtype != leaf.space.dtype:
         raise _error(
           self._config,
@@ -238,7 +254,9 @@ class VectorBlock(custom_backend.Backend):
           f"space has {(size, *leaf.shape)} and {leaf.space.dtype}. Return this shape and type.",
         )
       if leaf.dtype == np.float32 and not np.isfinite(array).all():
-        raise _error(self._config, f"the observations{leaf} contain NaN or infinity.")
+        raise _error(
+          self._config, f"the observations{leaf} contain NaN or infinity. Return finite numbers."
+        )
 
 
 def check(config: config_lib.Config) -> list[str]:

@@ -6,6 +6,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from agents import spaces
+
 
 def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
   """Returns a function that converts a batch of the agent's actions.
@@ -58,3 +60,26 @@ def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
 def _clip(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
   """Clips values with less overhead for small arrays than `np.clip`."""
   return np.minimum(np.maximum(values, low), high)
+
+
+def sample(space: gymnasium.Space, num_actions: int, rng: np.random.Generator) -> np.ndarray:
+  """Returns random actions of the agent: floats in [-1, 1], and all choices.
+
+  Args:
+    space: Action space of the environment.
+    num_actions: Number of actions, N.
+    rng: Generator of the random numbers.
+
+  Returns:
+    Array of shape [N, ...] and the type of `spaces.dtype`.
+  """
+  dtype, shape = spaces.dtype(space, is_action=True)
+  action = np.zeros((num_actions, *shape), dtype)
+  for leaf, column in zip(spaces.leaves(space, True), spaces.columns(action), strict=True):
+    if leaf.dtype == np.float32:
+      column[...] = rng.uniform(-1, 1, column.shape)
+    else:
+      is_binary = isinstance(leaf.space, gymnasium.spaces.MultiBinary)
+      sizes: Any = 2 if is_binary else getattr(leaf.space, "nvec", getattr(leaf.space, "n", 0))
+      column[...] = rng.integers(sizes, size=column.shape)
+  return action

@@ -52,8 +52,8 @@ class Pixels(gymnasium.Wrapper):
 
   def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
     """Steps the environment and renders an image."""
-    state, *result = self.env.step(action)
-    return self._observ(state), *result  # type: ignore[return-value]
+    state, reward, terminated, truncated, info = self.env.step(action)
+    return self._observ(state), reward, terminated, truncated, info
 
   def _observ(self, state: Any) -> Any:
     frame: Any = self.env.render()

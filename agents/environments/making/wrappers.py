@@ -178,8 +178,8 @@ class ActionMask(gymnasium.Wrapper):
 
   def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
     """Steps the environment; adds the mask to the observation."""
-    observ, *result, info = self.env.step(action)
-    return self._observ(observ, info), *result, info  # type: ignore[return-value]
+    observ, reward, terminated, truncated, info = self.env.step(action)
+    return self._observ(observ, info), reward, terminated, truncated, info
 
   def _observ(self, observ: Any, info: dict[str, Any]) -> dict[str, Any]:
     if "action_mask" not in info:

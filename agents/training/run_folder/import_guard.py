@@ -27,7 +27,7 @@ _HARMLESS = """AddRenderObservation AddWhiteNoise AtariPreprocessing Autoreset
   RecordEpisodeStatistics RenderCollection RepeatAction RescaleAction
   RescaleObservation ReshapeObservation ResizeObservation StickyAction
   TimeAwareObservation TimeLimit""".split()
-_OWN_MODULES = "agents.environments.making."
+_OWN_WRAPPERS = "agents.environments.making.wrappers"
 
 
 def check(
@@ -96,7 +96,8 @@ def _check_wrapper(wrapper: dict[str, Any], folder: pathlib.Path, allowed: Seque
   (name,) = wrapper
   name = make.OWN_WRAPPERS.get(name, name)
   module, _, attribute = (name if ":" in name else f"gymnasium.wrappers:{name}").partition(":")
-  if module.startswith(_OWN_MODULES) or module == "gymnasium.wrappers" and attribute in _HARMLESS:
+  is_own = module == _OWN_WRAPPERS or name in make.OWN_WRAPPERS.values()
+  if is_own or module == "gymnasium.wrappers" and attribute in _HARMLESS:
     return
   files = named_modules.files(module, sys.path)
   file = files[-1] if files else pathlib.Path("DIR", module)

@@ -609,3 +609,11 @@ def test_make_vec_passes_options_to_the_vector():
   ) as envs:
     assert envs.metadata["autoreset_mode"] is _MODES.SAME_STEP
     assert envs.get_attr("g") == (5.0,) * 3
+
+
+def test_a_timeout_needs_processes(pool):
+  for workers in (0, pool):
+    with pytest.raises(ValueError, match="needs processes of this vector"):
+      vector_env.VectorEnv([toy.Target], workers, timeout=1.0)
+  with contextlib.closing(vector_env.make_vec("CartPole-v1", 2, timeout=9.0)) as envs:
+    assert isinstance(envs.block, pool_lib.RemoteBlock)

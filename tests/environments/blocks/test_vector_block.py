@@ -180,6 +180,17 @@ def test_wrong_results_are_errors_before_the_first_step(fault, message):
     _batch(_env("tests.environments.blocks.vectors:Faulty", fault=fault)).reset()
 
 
+def test_reward_parts_of_steps_that_only_reset_do_not_count():
+  with _batch(_env("tests.environments.blocks.vectors:Faulty", fault="late infos")) as batch:
+    batch.reset()
+    for _ in range(8):
+      batch.step(np.zeros(3, np.int64))
+    episodes = batch.take_finished()
+  # The check before the first step has counted once.
+  assert [episode.length for episode in episodes] == [2] * 9
+  assert {episode.info["reward_parts"]["reward_part"] for episode in episodes} == {2.0}
+
+
 @pytest.mark.parametrize(
   "fault, message", [("crash", "No more steps."), ("nan", "not finite for environment 0, step 3")]
 )

@@ -79,6 +79,8 @@ class Faulty(vector.VectorEnv):
       reward = zeros + np.nan
     ended = zeros if self._fault == "flags" else zeros.astype(bool)
     info = {"x": np.array([{}] * self.num_envs, object)} if self._fault == "infos" else {}
+    if self._fault == "late infos":  # As if infos of a reset repeated rewards.
+      ended, info = np.full(self.num_envs, self._count % 3 == 0), {"reward_part": zeros + 1}
     return self._observ(), reward, ended, zeros.astype(bool), info
 
   def _observ(self):
