@@ -11,6 +11,7 @@ docs/results/interfaces.csv.
 import argparse
 import csv
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -250,7 +251,13 @@ def run(library: str, python: str | None) -> list[dict[str, str]]:
       python = str(pathlib.Path(folder, "bin", "python"))
       subprocess.run([sys.executable, "-m", "venv", folder], check=True)
       subprocess.run([python, "-m", "pip", "install", "-q", *_PACKAGES[library]], check=True)
-    output = subprocess.run([python, str(script)], check=True, stdout=subprocess.PIPE, text=True)
+    output = subprocess.run(
+      [python, "-W", "ignore", str(script)],
+      check=True,
+      stdout=subprocess.PIPE,
+      text=True,
+      env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
   data = json.loads(output.stdout.splitlines()[-1])
   results = data["results"]
   if library == "tf_agents":

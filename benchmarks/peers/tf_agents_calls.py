@@ -1,4 +1,3 @@
-# ruff: noqa: D102, E402
 """Results of TF-Agents' environment interface, for `benchmarks.interfaces`.
 
 This file imports nothing of the project, because TF-Agents needs an environment
@@ -6,9 +5,6 @@ of its own. It prints the results as JSON, by the text of the call.
 """
 
 import json
-import os
-
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import numpy as np
 import tensorflow as tf
@@ -28,9 +24,11 @@ class Count(py_environment.PyEnvironment):
     self._length, self._truncates = length, truncates
 
   def action_spec(self):
+    """Returns one number in [-1, 1]."""
     return array_spec.BoundedArraySpec((1,), np.float32, -1, 1, "action")
 
   def observation_spec(self):
+    """Returns two numbers."""
     return array_spec.ArraySpec((2,), np.float32, "observation")
 
   def _reset(self):

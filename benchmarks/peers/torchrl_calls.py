@@ -1,4 +1,3 @@
-# ruff: noqa: D102, E402
 """Results of TorchRL's environment interface, for `benchmarks.interfaces`.
 
 This file imports nothing of the project, because PyTorch needs an environment
@@ -6,9 +5,6 @@ of its own. It prints the results as JSON, by the text of the call.
 """
 
 import json
-import warnings
-
-warnings.filterwarnings("ignore")
 
 import torch
 import torchrl
@@ -70,7 +66,10 @@ def main():
   results["env.step_and_maybe_reset(data)[0]['next', 'observation']"] = following[
     "next", "observation"
   ]
-  norm = lambda: ObservationNorm(loc=-0.5, scale=2.0, in_keys=["observation"])  # noqa: E731
+
+  def norm():
+    return ObservationNorm(loc=-0.5, scale=2.0, in_keys=["observation"])
+
   results["TransformedEnv(env, ObservationNorm(loc=-0.5, scale=2))"] = make(norm).reset()[
     "observation"
   ]
