@@ -4,11 +4,11 @@ import contextlib
 import os
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import cloudpickle
 
@@ -18,8 +18,6 @@ from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import run_folder
 from agents.videos import render_pool
 from agents.videos import video as video_lib
-
-_SECONDS_TO_END = 1.0  # Limit for a killed process group.
 
 
 class VideoRecorder:
@@ -38,7 +36,9 @@ class VideoRecorder:
     self._folder = folder
     self._gl_variables = gl_variables
     self._process: subprocess.Popen | None = None
-    self._video = video_lib.Video("", ())
+    self._videos = folder.path / "videos"
+    self._unfinished = self._videos / ".unfinished"  # Folder of the current video.
+    self._name = ""
 
   @property
   def busy(self) -> bool:
@@ -51,16 +51,16 @@ class VideoRecorder:
     Args:
       recorded: Training episode to render.
     """
-    videos = self._folder.path / "videos"
-    self._video = recent_episodes.make_video(recorded, videos)
+    video = recent_episodes.make_video(recorded, self._unfinished)
+    self._name = pathlib.Path(video.path).name
     self._step = recorded.step
     self._stdout, self._stderr = (tempfile.TemporaryFile() for _ in range(2))
     try:
-      videos.mkdir(exist_ok=True)
+      self._unfinished.mkdir(parents=True, exist_ok=True)
       with tempfile.TemporaryFile() as job:
         config = self._folder.config
         constructor = make.MakeEnv(config.env, "rgb_array", seed=config.seed)
-        cloudpickle.dump((constructor, self._video), job)
+        cloudpickle.dump((constructor, video), job)
         job.seek(0)
         # A separate session protects the process from Ctrl-C. The process ends
         # when its input is closed, which happens even if the trainer is killed.
@@ -100,6 +100,7 @@ class VideoRecorder:
     gif: video_lib.Gif | None = None
     try:
       gif, problem = pickle.load(self._stdout)
+      os.replace(self._unfinished / self._name, self._videos / self._name)
     except Exception:  # The process failed before it wrote a result.
       problem = self._stderr.read().decode(errors="replace").strip() or (
         f"exit code {self._process.returncode}"
@@ -122,18 +123,10 @@ class VideoRecorder:
       contextlib.suppress(ProcessLookupError, PermissionError),
     ):
       os.killpg(self._process.pid, signal.SIGKILL)
-    self._wait_for_group()
-    pathlib.Path(self._video.partial_path).unlink(missing_ok=True)
+    # ffmpeg may end later. It cannot create its file in a renamed folder.
+    removed = self._unfinished.rename(self._videos / ".removed")
+    shutil.rmtree(removed)
     self._process = None
 
-  def _wait_for_group(self) -> None:
-    """Waits until ffmpeg has ended, because it could still create its file."""
-    assert self._process
-    deadline = time.monotonic() + _SECONDS_TO_END
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-      while time.monotonic() < deadline:
-        os.killpg(self._process.pid, 0)  # Raises if no process is left.
-        time.sleep(0.005)
-
   def _print(self, problem: str) -> None:
-    print(f"Note: {self._video.path}: {problem}", file=sys.stderr, flush=True)
+    print(f"Note: {self._videos / self._name}: {problem}", file=sys.stderr, flush=True)

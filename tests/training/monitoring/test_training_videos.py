@@ -92,7 +92,7 @@ def test_failed_start_is_printed(tmp_path, capfd):
   recorder = training_videos.VideoRecorder(folder, {})
   recorder.start(recent_episodes.RecordedEpisode(0, 1, canvas.episode(0.0)))
   assert not recorder.busy
-  assert "File exists" in capfd.readouterr().err
+  assert "Not a directory" in capfd.readouterr().err
 
 
 def test_failed_rendering_is_printed_and_leaves_no_file(tmp_path, capfd):
