@@ -14,7 +14,8 @@ import textwrap
 
 from agents import config as config_lib
 from agents import configs
-from agents.commands import environment_checker, parsing
+from agents.commands import parsing
+from agents.commands.checks import environment_checker
 from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
 
@@ -89,7 +90,7 @@ def check(config: config_lib.Config) -> int:
 def _train_and_resume(config: config_lib.Config) -> list[environment_checker.Problem]:
   with quiet_imports.quiet_imports():
     from agents import build
-    from agents.commands import training_checker
+    from agents.commands.checks import training_checker
 
     build.setup(config)
   try:

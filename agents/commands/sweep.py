@@ -25,7 +25,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import merge_settings, parsing
+from agents.commands import parsing
+from agents.commands.shared import merge_settings
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.training.faults import interrupts as interrupts_lib

@@ -15,7 +15,8 @@ from typing import Any
 
 from agents import config as config_lib
 from agents import configs, errors
-from agents.commands import merge_settings, parsing
+from agents.commands import parsing
+from agents.commands.shared import merge_settings
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.training.faults import interrupts as interrupts_lib

@@ -183,7 +183,7 @@ def _roll_out(
     paths = [checkpoint.find(folder.checkpoints, rollouts.checkpoint)]
   with quiet_imports.quiet_imports():
     from agents import build
-    from agents.commands import rollout_policy
+    from agents.commands.shared import rollout_policy
 
     # Only training needs the device of the run.
     build.setup(folder.config.override({"device": "cpu"}))

@@ -18,7 +18,7 @@ from tensorflow.python.framework import convert_to_constants
 
 from agents import build, spaces, types
 from agents import config as config_lib
-from agents.commands import rollout_policy
+from agents.commands.shared import rollout_policy
 from agents.environments.making import make
 from agents.export import signature
 from agents.networks import observation_parts

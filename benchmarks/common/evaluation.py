@@ -38,7 +38,7 @@ def evaluate(
   """
   with quiet_imports.quiet_imports():
     from agents import build
-    from agents.commands import rollout_policy
+    from agents.commands.shared import rollout_policy
   build.setup(folder.config)
   paths = checkpoint.paths(folder.checkpoints)
   results = {}

@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 
 from agents import config as config_lib
-from agents.commands import merge_settings
+from agents.commands.shared import merge_settings
 from agents.reports import curves, published_scores
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import merge_settings
+from agents.commands.shared import merge_settings
 from agents.environments.data import failure_budget
 from agents.environments.workers import pool
 

@@ -3,7 +3,8 @@
 import pytest
 
 from agents import config as config_lib
-from agents.commands import check, environment_checker
+from agents.commands import check
+from agents.commands.checks import environment_checker
 from tests.support import command
 
 
@@ -39,7 +40,7 @@ def test_sound_environments_pass_and_train(args):
 
 @pytest.mark.slow
 def test_problem_is_printed_with_its_fix():
-  done = _check("tests.commands.test_environment_checker:Unrepeatable")
+  done = _check("tests.commands.checks.test_environment_checker:Unrepeatable")
   assert done.returncode == 1
   lines = done.stdout.splitlines()
   title = "PROBLEM the same seed repeats an episode"

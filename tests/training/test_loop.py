@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from agents import build, errors, trained_policy
 from agents import config as config_lib
-from agents.commands import rollout_policy
+from agents.commands.shared import rollout_policy
 from agents.environments.blocks import base
 from agents.environments.data import episode_data
 from agents.training import loop as loop_lib

@@ -94,7 +94,7 @@ _ALLOWED_IMPORTS = {
   "agents.videos": {"agents.config", "agents.environments", "agents.errors"},
   "agents.export": {
     "agents.build",
-    "agents.commands.rollout_policy",
+    "agents.commands.shared.rollout_policy",
     "agents.config",
     "agents.environments",
     "agents.errors",
@@ -287,7 +287,7 @@ def test_no_module_imports_a_command_line(layer):
     or module
     in (
       f"agents.commands.{name}"
-      for name in ("train", "visualize", "check", "report", "merge_settings", "list_configs")
+      for name in ("train", "visualize", "check", "report", "list_configs", "shared.merge_settings")
     )
   ),
 )

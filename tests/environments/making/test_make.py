@@ -177,7 +177,7 @@ def test_constructor_can_be_pickled():
     (config_lib.Env("CartPole-v1", wrappers=({"TimeAwareObservation": {"speed": 3}},)), "speed"),
     (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)), "render_mode"),
     (
-      config_lib.Env("tests.commands.test_environment_checker:TextObservation"),
+      config_lib.Env("tests.commands.checks.test_environment_checker:TextObservation"),
       "Observation space Text",
     ),
     (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta"),

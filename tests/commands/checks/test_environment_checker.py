@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.commands import environment_checker
+from agents.commands.checks import environment_checker
 from agents.environments.making import make
 from tests import toy
 
@@ -328,7 +328,7 @@ class FailingConstructor(toy.Uneven):
 @functools.cache
 def _examine(name, **kwargs):
   is_id = "-v" in name or ":" in name
-  env_id = name if is_id else f"tests.commands.test_environment_checker:{name}"
+  env_id = name if is_id else f"tests.commands.checks.test_environment_checker:{name}"
   return list(environment_checker.examine(make.MakeEnv(config_lib.Env(env_id, kwargs))))
 
 
@@ -515,5 +515,5 @@ def test_environment_that_can_not_be_built_gets_no_other_check():
 
 
 def test_speed_counts_steps():
-  constructor = make.MakeEnv(config_lib.Env("tests.commands.test_environment_checker:Sound"))
+  constructor = make.MakeEnv(config_lib.Env("tests.commands.checks.test_environment_checker:Sound"))
   assert environment_checker.steps_per_second(constructor) > 100

@@ -4,7 +4,7 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.commands import rollout_policy
+from agents.commands.shared import rollout_policy
 from agents.environments.data import episode_data
 from agents.ops import random
 from agents.training import loop as loop_lib

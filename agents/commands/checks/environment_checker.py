@@ -21,7 +21,7 @@ import numpy as np
 from gymnasium.utils import env_checker
 
 from agents import spaces
-from agents.commands import random_steps
+from agents.commands.checks import random_steps
 from agents.environments import batch_env
 from agents.environments.making import make
 from agents.environments.workers import pool

@@ -5,7 +5,7 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.commands import training_checker
+from agents.commands.checks import training_checker
 
 
 class _Trainer:

@@ -4,7 +4,7 @@ import pytest
 
 from agents import config as config_lib
 from agents import configs
-from agents.commands import merge_settings
+from agents.commands.shared import merge_settings
 
 
 def _origins(*args):

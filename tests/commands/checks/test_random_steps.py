@@ -1,6 +1,6 @@
 """Recorded steps are complete, and later steps do not change them."""
 
-from agents.commands import random_steps
+from agents.commands.checks import random_steps
 from tests import toy
 from tests.environments import faulty_envs
 

@@ -1,0 +1,1 @@
+"""Checks of environments and of training, for the command `check`."""
