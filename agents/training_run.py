@@ -14,6 +14,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -66,6 +67,7 @@ class TrainingOutcome(NamedTuple):
   step: int  # Environment steps of the run.
   complete: bool  # Whether the budget is used up and the policy is evaluated.
   exit_code: int  # 0 if complete, 128 + signal number after a signal, else 1.
+  reason: str  # Why training ended, such as "finished" or "stopped by SIGTERM".
 
 
 def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None) -> TrainingOutcome:
@@ -282,7 +284,7 @@ class TrainingRun:
     if self.stop() and not loop.complete:
       reason, exit_code = self.stop_reason()
       print(f"Stopped after {loop.step:,} steps{reason}.\n{self._resume_hint}")
-      return TrainingOutcome(folder.path, loop.step, False, exit_code)
+      return TrainingOutcome(folder.path, loop.step, False, exit_code, f"stopped{reason}")
     print(f"Finished {loop.step:,} steps.\n{run_summary.end(folder)}")
     path, logdir = (shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
     print(
@@ -291,15 +293,16 @@ class TrainingRun:
       f"To compare: tensorboard --logdir {logdir}",
       sep="\n",
     )
-    return TrainingOutcome(folder.path, loop.step, True, 0)
+    return TrainingOutcome(folder.path, loop.step, True, 0, "finished")
 
   def stop(self) -> bool:
     """Returns whether training must end after the current epoch."""
     return self._interrupts()
 
   def stop_reason(self) -> tuple[str, int]:
-    """Returns a text with the reason of a stop, or "", and the exit code."""
-    return "", self._interrupts.exit_code
+    """Returns a text with the reason of a stop, and the exit code."""
+    exit_code = self._interrupts.exit_code
+    return f" by {signal.Signals(exit_code - 128).name}", exit_code
 
   def make_loop(self, trainer: Any) -> Any:
     """Returns the `loop.Loop` that trains the run.

@@ -40,7 +40,7 @@ def start(folder: pathlib.Path, num_trials: int) -> subprocess.Popen:
   (folder / "space.yaml").write_text(_SPACE)
   # With a single evaluation, no trial is pruned.
   settings = f"--steps {_STEPS} --set eval_every={_STEPS} --set checkpoint_every=2000"
-  command = f"sweep --config pendulum --space space.yaml --study {_STUDY} --logdir . --at_once 2"
+  command = f"sweep --config pendulum --space space.yaml --study {_STUDY} --logdir . --at-once 2"
   with open(folder / "log.txt", "ab") as log:
     return subprocess.Popen(
       [sys.executable, "-m", "agents", *command.split(), "--trials", str(num_trials)]

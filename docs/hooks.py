@@ -97,7 +97,7 @@ def configuration() -> str:
     "# Settings",
     "",
     "This page lists every setting with its type and default.",
-    "`--set KEY=VALUE` changes a setting, and `--print_config` prints all values of a config with",
+    "`--set KEY=VALUE` changes a setting, and `--print-config` prints all values of a config with",
     "their origin. `python docs/hooks.py` generates this page from",
     "[`agents/config.py`](../agents/config.py).",
   ]

@@ -11,6 +11,8 @@ examples:
 
 import functools
 import textwrap
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from agents import config as config_lib
 from agents import configs
@@ -21,6 +23,13 @@ from agents.training.monitoring import quiet_imports
 
 _WIDTH = 100  # Columns of the output.
 _INDENT = " " * 10  # Of problems and fixes.
+
+
+class Outcome(NamedTuple):
+  """Results of all checks."""
+
+  ready: bool  # Whether there are no problems to fix before training.
+  checks: list[environment_checker.CheckResult]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -44,23 +53,28 @@ def main(argv: list[str] | None = None) -> int:
     action="append",
     default=[],
   )
+  parsing.add_json(parser, "the problems and their fixes")
   with parsing.parsed(parser, argv) as args:
     parsing.import_from_current_folder()
     if args.name in configs.names() or args.name.endswith(".py"):
       config = configs.load(args.name)[1]
     else:
       config = config_lib.Config().override({"env.id": args.name})
-    return check(config.override(parsing.settings(args)))
+    args.result = check(config.override(parsing.settings(args)))
+    return int(not args.result.ready)
 
 
-def check(config: config_lib.Config) -> int:
+def check(config: config_lib.Config) -> Outcome:
   """Checks the environment of a config and prints the results.
 
   Args:
     config: Config of the small training run.
 
   Returns:
-    Exit code: 1 if there are problems to fix, else 0.
+    Results of all checks.
+
+  Raises:
+    ConfigError: If the environment renders observations.
   """
   if config.env.renders:
     raise config_lib.ConfigError(
@@ -68,23 +82,29 @@ def check(config: config_lib.Config) -> int:
       "environment without the wrapper Pixels."
     )
   constructor = make.MakeEnv(config.env)
-  num_problems = sum(map(_report, environment_checker.examine(constructor)))
-  skipped = num_problems > 0
-  num_problems += _report(
-    environment_checker.CheckResult(
-      "trains, saves, loads and continues", [] if skipped else _train_and_resume(config), skipped
+  checks = [_report(result) for result in environment_checker.examine(constructor)]
+  skipped = _num_harmful(checks) > 0
+  checks.append(
+    _report(
+      environment_checker.CheckResult(
+        "trains, saves, loads and continues", [] if skipped else _train_and_resume(config), skipped
+      )
     )
   )
-  if not num_problems:
-    num_problems = _report(_measure_speed(constructor))
-  if num_problems:
+  if not _num_harmful(checks):
+    checks.append(_report(_measure_speed(constructor)))
+  if num_problems := _num_harmful(checks):
     print(
       f"{num_problems} problem{'s' * (num_problems > 1)} to fix before "
       "training. Then run this command again."
     )
   else:
     print("Ready for training.")
-  return int(num_problems > 0)
+  return Outcome(not num_problems, checks)
+
+
+def _num_harmful(checks: Sequence[environment_checker.CheckResult]) -> int:
+  return sum(result.num_harmful for result in checks)
 
 
 def _train_and_resume(config: config_lib.Config) -> list[environment_checker.Problem]:
@@ -122,8 +142,8 @@ def _measure_speed(constructor: make.MakeEnv) -> environment_checker.CheckResult
   return environment_checker.CheckResult(f"{speed:,.0f} steps/s in one process", [])
 
 
-def _report(result: environment_checker.CheckResult) -> int:
-  """Prints the result of a check; returns the number of problems to fix."""
+def _report(result: environment_checker.CheckResult) -> environment_checker.CheckResult:
+  """Prints the result of a check, and returns it."""
   word = (
     "skipped"
     if result.skipped
@@ -148,4 +168,4 @@ def _report(result: environment_checker.CheckResult) -> int:
         ),
         flush=True,
       )
-  return result.num_harmful
+  return result

@@ -54,9 +54,11 @@ def main(argv: list[str] | None = None) -> int:
     "--out DIR", "new folder for the exported files (no default)", type=pathlib.Path, required=True
   )
   parsing.add_code(parser)
+  parsing.add_json(parser, "the paths of the policies")
   with parsing.parsed(parser, argv) as args:
     folder = run_folder.find(args.run, args.code)
-    export(folder, args.out, args.format, args.checkpoint, args.actions == "sampled")
+    policies = export(folder, args.out, args.format, args.checkpoint, args.actions == "sampled")
+    args.result = {"policies": policies}
   return 0
 
 
@@ -66,7 +68,7 @@ def export(
   names: Sequence[str],
   checkpoint_name: str | None = None,
   sampled: bool = False,
-) -> None:
+) -> list[pathlib.Path]:
   """Exports a policy and compares each file with the policy in training.
 
   Args:
@@ -76,6 +78,9 @@ def export(
     checkpoint_name: File name or step of a checkpoint; None selects the newest
       checkpoint.
     sampled: Exports sampled actions instead of mean actions.
+
+  Returns:
+    Path of the policy in each format.
 
   Raises:
     ConfigError: If `out`, the checkpoint or a format cannot be used.
@@ -93,4 +98,4 @@ def export(
     from agents.export import write
 
     build.setup(folder.config.override({"device": "cpu"}))
-  write.write(folder, path, list(dict.fromkeys(names)), sampled, out)
+  return write.write(folder, path, list(dict.fromkeys(names)), sampled, out)

@@ -11,6 +11,7 @@ from typing import Any
 
 from agents import config as config_lib
 from agents import errors
+from agents.commands.shared import json_output
 
 # Scripts in the repository root, each named like the command that it runs.
 _SCRIPTS = "train.py", "visualize.py"
@@ -51,6 +52,19 @@ def end_after_signal(exit_code: int) -> None:
     os._exit(exit_code)
 
 
+class _Parser(argparse.ArgumentParser):
+  """Parser that permits underscores for dashes, as in earlier versions."""
+
+  def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+    words = list(sys.argv[1:] if args is None else args)
+    end = words.index("--") if "--" in words else len(words)
+    for index, word in enumerate(words[:end]):
+      if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        words[index] = name.replace("_", "-") + equals + value
+    return super().parse_args(words, namespace)
+
+
 def make_parser(subcommand: str, text: str) -> argparse.ArgumentParser:
   """Returns the parser of a subcommand; arguments must be added to the parser.
 
@@ -61,13 +75,15 @@ def make_parser(subcommand: str, text: str) -> argparse.ArgumentParser:
       the examples by the start of the command line.
   """
   description, start, examples = text.partition("\n\nexample")
-  return argparse.ArgumentParser(
+  parser = _Parser(
     prog=command(subcommand),
     description=textwrap.fill(" ".join(description.split()), 80),
     epilog=(start + examples).strip(),
     allow_abbrev=False,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
+  parser.set_defaults(json=False, result=None)
+  return parser
 
 
 def option(parser: argparse._ActionsContainer, usage: str, text: str, **settings: Any) -> None:
@@ -86,6 +102,30 @@ def option(parser: argparse._ActionsContainer, usage: str, text: str, **settings
   elif "choices" not in settings:
     settings["action"] = "store_true"
   parser.add_argument(name, help=text, **settings)
+
+
+def dashed(name: str) -> str:
+  """Returns an option as the user types it, such as "--num-episodes".
+
+  Args:
+    name: Name of the parsed argument, such as "num_episodes".
+  """
+  return f"--{name.replace('_', '-')}"
+
+
+def add_json(parser: argparse._ActionsContainer, text: str) -> None:
+  """Adds the option --json.
+
+  The command stores its result in `args.result`. `json_output.only_result`,
+  which is part of `parsed`, prints it.
+
+  Args:
+    parser: Parser of the subcommand.
+    text: Description of the result.
+  """
+  option(
+    parser, "--json", f"print {text} as one JSON document; all other output goes to standard error"
+  )
 
 
 def add_run(parser: argparse._ActionsContainer, spelling: str, text: str) -> None:
@@ -120,14 +160,14 @@ def check_counts(args: argparse.Namespace, *names: str) -> None:
 
   Args:
     args: Parsed arguments.
-    *names: Names of options, without dashes.
+    *names: Names of parsed arguments, such as "num_episodes".
 
   Raises:
     ConfigError: If an option is less than 1.
   """
   for name in names:
     if getattr(args, name) is not None and getattr(args, name) < 1:
-      raise config_lib.ConfigError(f"--{name} must be at least 1.")
+      raise config_lib.ConfigError(f"{dashed(name)} must be at least 1.")
 
 
 def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -183,6 +223,8 @@ def import_from_current_folder() -> None:
 def parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> Iterator[argparse.Namespace]:
   """Context that prints expected errors in one line and ends the process.
 
+  With --json, the context prints `args.result` at its end.
+
   Args:
     parser: Parser of the subcommand.
     argv: Command-line arguments; None takes the arguments of the process.
@@ -191,11 +233,12 @@ def parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> Iterator[
     The parsed arguments.
   """
   args = parser.parse_args(argv)
-  try:
-    yield args
-  except config_lib.ConfigError as error:
-    parser.exit(2, f"{parser.prog}: error: {error}\n")
-  except KeyboardInterrupt:
-    parser.exit(130)
-  except (errors.RunError, OSError) as error:
-    parser.exit(1, f"{parser.prog}: {type(error).__name__}: {error}\n")
+  with json_output.only_result(args):
+    try:
+      yield args
+    except config_lib.ConfigError as error:
+      parser.exit(2, f"{parser.prog}: error: {error}\n")
+    except KeyboardInterrupt:
+      parser.exit(130)
+    except (errors.RunError, OSError) as error:
+      parser.exit(1, f"{parser.prog}: {type(error).__name__}: {error}\n")

@@ -12,10 +12,19 @@ import functools
 import pathlib
 import sys
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from agents import config as config_lib
 from agents.commands import parsing
 from agents.reports import results
+
+
+class Report(NamedTuple):
+  """Files of a report."""
+
+  page: pathlib.Path  # HTML file.
+  points: pathlib.Path  # CSV file.
+  runs: list[pathlib.Path]  # Folders of the runs in the report.
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -37,20 +46,24 @@ def main(argv: list[str] | None = None) -> int:
     "HTML file to write; the CSV file is written to the same folder (default: report.html)",
     default="report.html",
   )
+  parsing.add_json(parser, "the paths of the files")
   with parsing.parsed(parser, argv) as args:
     out = pathlib.Path(args.out).expanduser()
     if out.suffix == ".csv":
       parser.error(f"--out {out}: name the HTML file; the CSV file is written to the same folder.")
-    report(results.find(args.runs), out)
+    args.result = report(results.find(args.runs), out)
   return 0
 
 
-def report(paths: Iterable[pathlib.Path], out: pathlib.Path) -> None:
+def report(paths: Iterable[pathlib.Path], out: pathlib.Path) -> Report:
   """Writes a report on runs.
 
   Args:
     paths: Run folders.
     out: HTML file to write.
+
+  Returns:
+    The written files.
 
   Raises:
     ConfigError: If no run has scores that can be read.
@@ -75,3 +88,4 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path) -> None:
   out.write_text(page.page(groups, f"Runs of {tasks}"))
   table.write_text(page.points(groups))
   print(f"Written: {out}, {table} ({len(runs)} run{'s' * (len(runs) != 1)})")
+  return Report(out, table, [run.path for run in runs])

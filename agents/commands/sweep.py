@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
     default="~/logdir/sweeps",
   )
   option(
-    "--at_once N",
+    "--at-once N",
     "number of simultaneous runs, one per CPU core; with "
     "1, the run uses all cores (default: the number of cores)",
     type=int,
@@ -78,6 +78,7 @@ def main(argv: list[str] | None = None) -> int:
     "--seed N", "seed of the first run; the seed of each further run is one higher (default: 0)"
   )
   option("--set KEY=VALUE", "change a setting of all runs", action="append", default=[])
+  parsing.add_json(parser, "the complete trials, the best one first,")
   with parsing.parsed(parser, argv) as args:
     parsing.import_from_current_folder()
     if not importlib.util.find_spec("optuna"):
@@ -132,6 +133,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
     study.run(trials, args.trials, args.at_once, interrupts, _print_trial)
   finally:
     _print_summary(study)
+  args.result = _result(name, folder, study)
   if interrupts():
     print(f"Stopped. {interrupts.farewell}")
     return interrupts.exit_code
@@ -142,6 +144,20 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
     sep="\n",
   )
   return 0
+
+
+def _result(name: str, folder: pathlib.Path, study: Any) -> dict[str, Any]:
+  """Returns the state of a study, with the complete trials by their scores."""
+  best = [
+    {
+      "trial": trial.number,
+      "score": trial.value,
+      "settings": trial.params,
+      "arguments": trial.user_attrs["arguments"],  # Arguments of `train`.
+    }
+    for trial in study.best
+  ]
+  return {"study": name, "folder": folder, "ended": len(study.ended), "best": best}
 
 
 def _read_space(path: pathlib.Path) -> str:

@@ -9,6 +9,7 @@ examples:
 import argparse
 import functools
 import os
+import pathlib
 import sys
 import traceback
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from agents import config as config_lib
 from agents import configs, errors
 from agents.commands import parsing
-from agents.commands.shared import merge_settings
+from agents.commands.shared import json_output, merge_settings
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.training.faults import interrupts as interrupts_lib
@@ -37,11 +38,10 @@ def main(argv: list[str] | None = None) -> int:
   parser = _parser()
   args = parser.parse_args(argv)
   if args.config == "list":
-    from agents.commands import list_configs
+    from agents.commands import list as list_lib
 
-    print(list_configs.table())
-    return 0
-  with interrupts_lib.Interrupts() as interrupts:
+    return list_lib.main(["--json"] * args.json)
+  with json_output.only_result(args), interrupts_lib.Interrupts() as interrupts:
     try:
       return _run(args, interrupts)
     except config_lib.ConfigError as error:
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
   new(
     "--set KEY=VALUE",
     "change a setting, such as algorithm.learning_rate=3e-4; repeat the option for more "
-    "settings (default: none; --print_config shows all)",
+    "settings (default: none; --print-config shows all)",
     action="append",
     default=[],
   )
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     choices=("auto", "cpu", "gpu"),
   )
   both(
-    "--video_every N",
+    "--video-every N",
     "environment steps between videos of training episodes; rendering takes minutes, and the "
     "next video starts after the previous one is complete (default: no videos)",
   )
@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     "step environments in this process, for debugging (default: one process per CPU core)",
   )
   # Spelling of earlier versions.
-  both("--noenv_processes", argparse.SUPPRESS, dest="no_env_processes")
+  both("--noenv-processes", argparse.SUPPRESS, dest="no_env_processes")
   both(
     "--cluster HOST:PORT,...",
     "addresses of all machines that train together; all machines need the same list "
@@ -113,7 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     "--cluster-secret-file FILE",
     "secret that all machines share (default: on one host, a secret of this user)",
   )
-  both("--print_config", "print all settings with their origin, without training")
+  both("--print-config", "print all settings with their origin, without training")
+  parsing.add_json(parser, "the outcome and the last evaluation")
   return parser
 
 
@@ -139,10 +140,24 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
   if not (cluster and cluster.task and run):
     settings, folder = (new, None) if new else _resumed(args, str(run))
     if args.print_config:
-      print(settings.describe())
+      args.result = settings
+      if not args.json:
+        print(settings.describe())
       return 0
     options = options._replace(config=settings.config, name=settings.name, folder=folder)
-  return train(options, interrupts).exit_code
+  outcome = train(options, interrupts)
+  if args.json:
+    args.result = outcome._asdict() | {"evaluation": _last_evaluation(outcome.path)}
+  return outcome.exit_code
+
+
+def _last_evaluation(path: pathlib.Path) -> dict[str, Any] | None:
+  """Returns the last row about an evaluation in metrics.jsonl, if any."""
+  from agents.reports import results
+
+  # Only machine 0 of a cluster has the folder.
+  evaluations = results.read(path).phase("eval") if path.exists() else []
+  return evaluations[-1] if evaluations else None
 
 
 def _new(args: argparse.Namespace) -> merge_settings.Settings:
@@ -165,7 +180,7 @@ def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Setting
     if getattr(args, option):
       raise config_lib.ConfigError(
         f"--{option} can't change an existing run; a resumed run takes "
-        "--steps, --device, --video_every, --no-env-processes and --code."
+        "--steps, --device, --video-every, --no-env-processes and --code."
       )
   from agents import training_run
   from agents.training.run_folder import checkpoint, run_folder

@@ -1,8 +1,8 @@
 """Render the policy of a run as MP4 videos, one frame per environment step.
 
 examples:
-  %(prog)s ~/logdir --num_episodes 1
-  %(prog)s ~/logdir --num_episodes 4 --num_agents 4 --grid
+  %(prog)s ~/logdir --num-episodes 1
+  %(prog)s ~/logdir --num-episodes 4 --num-agents 4 --grid
   %(prog)s ~/logdir --checkpoint all
   %(prog)s ~/logdir --episode -1
 """
@@ -57,9 +57,10 @@ def main(argv: list[str] | None = None) -> int:
       args.checkpoint, args.num_episodes, args.num_agents or 1, args.policy == "sampled", args.grid
     )
     if args.episode is None:
-      render_policy(folder, outdir, rollouts, args.size)
+      episodes = render_policy(folder, outdir, rollouts, args.size)
     else:
-      render_training_episode(folder, outdir, args.episode, args.size)
+      episodes = render_training_episode(folder, outdir, args.episode, args.size)
+    args.result = {"episodes": episodes}
   return 0
 
 
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
   group = parser.add_argument_group("input and output")
   parsing.add_run(group, "--logdir", "run folder")
   parsing.add_code(group)
+  parsing.add_json(parser, "paths, returns and lengths of the episodes")
   files = functools.partial(parsing.option, group)
   files("--outdir DIR", "folder for the videos and episodes.json (default: RUN_DIR/videos)")
   files(
@@ -82,9 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     parsing.option, parser.add_argument_group("episodes of a learned policy")
   )
   policy(
-    "--num_episodes N", "number of episodes (default: 5, or 1 with --checkpoint all)", type=int
+    "--num-episodes N", "number of episodes (default: 5, or 1 with --checkpoint all)", type=int
   )
-  policy("--num_agents N", "number of environments that step together (default: 1)", type=int)
+  policy("--num-agents N", "number of environments that step together (default: 1)", type=int)
   policy(
     "--policy",
     "take the mean action, or sample actions as in training (default: mean)",
@@ -114,7 +116,8 @@ def _check_arguments(args: argparse.Namespace) -> None:
   for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
     if args.episode is not None and getattr(args, option):
       raise config_lib.ConfigError(
-        f"--{option} can't be combined with --episode, which repeats one episode of training."
+        f"{parsing.dashed(option)} can't be combined with --episode, which repeats one episode "
+        "of training."
       )
   if args.checkpoint == "all" and args.grid:
     raise config_lib.ConfigError("--checkpoint all always shows a grid; use it without --grid.")
@@ -122,7 +125,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
 
 def render_policy(
   folder: run_folder.RunFolder, outdir: pathlib.Path, rollouts: Rollouts, size: int | None = None
-) -> None:
+) -> list[dict[str, Any]]:
   """Renders episodes of a learned policy, and lists them in episodes.json.
 
   Args:
@@ -132,18 +135,21 @@ def render_policy(
     size: Height of an episode's frames in pixels; None takes the default of
       `--size`.
 
+  Returns:
+    Path of the video, caption, return and length of each episode.
+
   Raises:
     ConfigError: If the checkpoint or the render mode does not exist.
     RenderingFailed: If the environment cannot be rendered.
   """
   make.check(folder.config.env, needs_rendering=True)
   listed = _listed_episodes(outdir)
-  _record(folder, _roll_out(folder, outdir, rollouts), size, outdir, listed)
+  return _record(folder, _roll_out(folder, outdir, rollouts), size, outdir, listed)
 
 
 def render_training_episode(
   folder: run_folder.RunFolder, outdir: pathlib.Path, number: int, size: int | None = None
-) -> None:
+) -> list[dict[str, Any]]:
   """Renders an episode of training, and lists it in episodes.json.
 
   Args:
@@ -162,12 +168,12 @@ def render_training_episode(
   if not env.deterministic:
     raise config_lib.ConfigError(
       "--episode: episodes of training can't be repeated, as env.backend is "
-      f"{env.backend}. Use --num_episodes to render the policy instead."
+      f"{env.backend}. Use --num-episodes to render the policy instead."
     )
   make.check(env, needs_rendering=True)
   listed = _listed_episodes(outdir)
   episode = recent_episodes.find(folder.checkpoints, number)
-  _record(folder, [recent_episodes.make_video(episode, outdir)], size, outdir, listed)
+  return _record(folder, [recent_episodes.make_video(episode, outdir)], size, outdir, listed)
 
 
 def _roll_out(
@@ -224,8 +230,12 @@ def _record(
   size: int | None,
   outdir: pathlib.Path,
   listed: Sequence[tuple[str, Any]],
-) -> None:
-  """Renders videos, prints their episodes, and updates episodes.json."""
+) -> list[dict[str, Any]]:
+  """Renders videos, prints their episodes, and updates episodes.json.
+
+  Returns:
+    The entries of the new episodes, with the path of the video.
+  """
   files = {os.path.basename(each.path) for each in videos}
   kept = [episode for file, episode in listed if file not in files]
   write_videos.record(videos, folder.config, size)
@@ -240,3 +250,4 @@ def _record(
     for tile in each.tiles
   ]
   (outdir / "episodes.json").write_text(json.dumps([*kept, *rendered], indent=2) + "\n")
+  return [{**episode, "file": outdir / episode["file"]} for episode in rendered]

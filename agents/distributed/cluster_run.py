@@ -223,10 +223,10 @@ def _participate(
       raise
   if complete:
     print("Machine 0 has finished the run.")
-    return training_run.TrainingOutcome(path, trainer.step, True, 0)
+    return training_run.TrainingOutcome(path, trainer.step, True, 0, "finished")
   reason, exit_code = _stop_reason(trainer, cluster, interrupts)
   print(f"Stopped{reason}. Machine 0 has saved the run.")
-  return training_run.TrainingOutcome(path, trainer.step, False, exit_code)
+  return training_run.TrainingOutcome(path, trainer.step, False, exit_code, f"stopped{reason}")
 
 
 def _stop_reason(

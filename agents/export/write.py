@@ -24,7 +24,7 @@ def write(
   names: Sequence[str],
   sampled: bool,
   out: pathlib.Path,
-) -> None:
+) -> list[pathlib.Path]:
   """Exports a policy and compares each file with the policy in training.
 
   Args:
@@ -34,6 +34,9 @@ def write(
     sampled: Whether the policy samples actions; otherwise it takes the mean
       action.
     out: Path of the new folder. It is created after all formats are written.
+
+  Returns:
+    Path of the policy in each format.
 
   Raises:
     ConfigError: If a package is missing, or a format does not support the
@@ -72,6 +75,7 @@ def write(
       f"from the policy in training by more than {verify.TOLERANCE}, or the "
       "returns differ."
     )
+  return [out / file_format.file for file_format in file_formats.values()]
 
 
 def _signature(policy: policy_lib.ExportablePolicy, sampled: bool) -> dict[str, Any]:

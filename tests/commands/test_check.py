@@ -1,8 +1,10 @@
 """`python -m agents check` prints each problem with its fix."""
 
+import json
+import sys
+
 import pytest
 
-from agents import config as config_lib
 from agents.commands import check
 from agents.commands.checks import environment_checker
 from tests.support import command
@@ -51,10 +53,11 @@ def test_problem_is_printed_with_its_fix():
   assert lines[-1].startswith("1 problem to fix before training.")
 
 
-def _check_with_results(monkeypatch, *results):
+def _check_with_results(monkeypatch, *results, options=()):
   """Returns the exit code of a check whose results are given."""
   monkeypatch.setattr(environment_checker, "examine", lambda _: results)
-  return check.check(config_lib.Config().override({"env.id": "CartPole-v1"}))
+  monkeypatch.setattr(sys, "path", [*sys.path])
+  return check.main(["CartPole-v1", *options])
 
 
 def test_output_fits_into_100_columns(monkeypatch, capsys):
@@ -72,6 +75,21 @@ def test_output_fits_into_100_columns(monkeypatch, capsys):
   assert lines[0] == "PROBLEM a" and lines[1].startswith(" " * 10 + "word word")
   assert lines[-3] == "skipped b: needs the checks above"
   assert lines[-1].startswith("2 problems to fix before training.")
+
+
+def test_json_has_all_checks_with_problems_and_fixes(monkeypatch, capsys):
+  problem = environment_checker.Problem("It is loud.", "Turn it down.")
+  result = environment_checker.CheckResult("is quiet", [problem])
+  assert _check_with_results(monkeypatch, result, options=["--json"]) == 1
+  printed = capsys.readouterr()
+  quiet, trains = (document := json.loads(printed.out))["checks"]
+  assert not document["ready"] and trains["skipped"]
+  assert quiet == {
+    "title": "is quiet",
+    "problems": [{"description": "It is loud.", "fix": "Turn it down.", "harmless": False}],
+    "skipped": False,
+  }
+  assert "PROBLEM is quiet" in printed.err
 
 
 def test_error_after_many_steps_is_a_problem(monkeypatch, capsys):

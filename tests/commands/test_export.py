@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 
 import pytest
 
@@ -99,8 +100,12 @@ def test_command_exports_policies_in_every_format(kind, actions, tmp_path, capsy
         actions,
         "--out",
         str(tmp_path / "policy"),
+        "--json",
       ]
     )
     == 0
   )
-  assert capsys.readouterr().out.count("largest difference") == len(names)
+  printed = capsys.readouterr()
+  assert printed.err.count("largest difference") == len(names)
+  policies = json.loads(printed.out)["policies"]
+  assert len(policies) == len(names) and all(map(os.path.exists, policies))

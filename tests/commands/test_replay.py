@@ -1,5 +1,6 @@
 """`python -m agents replay` repeats the episodes of a crash folder."""
 
+import json
 import pathlib
 import signal
 import subprocess
@@ -82,6 +83,15 @@ def test_replay_reports_episodes_that_do_not_fail_again(tmp_path, capsys):
   printed = capsys.readouterr().out
   assert printed.count(f"Environment 3, seed {_SEED}: 1 steps\n") == 2
   assert "All steps were repeated without a failure." in printed
+
+
+def test_json_has_the_failure_and_the_episodes(tmp_path, capsys):
+  folder = _crash(tmp_path, "raise", _failed(1))
+  assert replay.main([folder, "--json"]) == 0
+  result = json.loads(capsys.readouterr().out)
+  (episode,) = result.pop("episodes")
+  assert (episode["environment"], episode["seed"], episode["steps"]) == (3, _SEED, 1)
+  assert result == {"crash": folder, "failure": "Environment 3 ('Breaks') failed", "film": None}
 
 
 def test_crash_without_episodes_is_reported(tmp_path, capsys):

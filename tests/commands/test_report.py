@@ -1,4 +1,5 @@
 import csv
+import json
 import shutil
 
 import pytest
@@ -41,6 +42,19 @@ def test_runs_without_scores_are_skipped_with_a_note(tmp_path, capsys):
   assert "has no field 'a'" in printed.err
   assert "(1 run)" in printed.out and out.exists()
   assert (tmp_path / "new" / "page-points.csv").exists()
+
+
+def test_json_has_the_files_and_the_runs(tmp_path, capsys):
+  run = folders.make(tmp_path / "runs" / "1-cheetah", [1.0])
+  out = tmp_path / "page.html"
+  assert report.main([str(run.parent), "--out", str(out), "--json"]) == 0
+  printed = capsys.readouterr()
+  assert json.loads(printed.out) == {
+    "page": str(out),
+    "points": str(tmp_path / "page-points.csv"),
+    "runs": [str(run)],
+  }
+  assert printed.err.startswith("Written: ")
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   arguments = re.search(r"To train with the best: (.*)", output)[1]
   assert "--set steps=800 --set seed=5 " in arguments
   printed = subprocess.run(
-    f"{sys.executable} {arguments.removeprefix('python')} --print_config",
+    f"{sys.executable} {arguments.removeprefix('python')} --print-config",
     shell=True,
     cwd=tmp_path,
     capture_output=True,
@@ -200,9 +200,17 @@ def test_interrupted_sweep_resumes_its_trials(tmp_path):
   assert process.returncode == 128 + signal.SIGINT
   assert "Stopped. To resume, run the same command." in output
   assert not _trainers(tmp_path)
-  output, _ = (process := _start(tmp_path, "--trials", "2", *GATED)).communicate(timeout=300)
+  output, _ = (process := _start(tmp_path, "--trials", "2", "--json", *GATED)).communicate(
+    timeout=300
+  )
   assert process.returncode == 0, output
   assert "2 trials have ended; 2 of them are complete." in output
+  result = command.document(output)
+  assert (result["study"], result["ended"]) == ("pendulum", 2)
+  best, second = result["best"]
+  assert best["score"] == _study(tmp_path).best_value >= second["score"]
+  assert best["settings"] == _study(tmp_path).best_params
+  assert "steps=800" in best["arguments"]
   folders = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
   assert [folder.name for folder in folders] == ["trial-0000", "trial-0001"]
   for trial_folder in folders:
@@ -235,7 +243,7 @@ class Broken(gymnasium.Env):
     raise ValueError("The cable is loose.")
 """)
   output, _ = (
-    process := _start(tmp_path, "--set", "env.id=broken:Broken", "--at_once", "2")
+    process := _start(tmp_path, "--set", "env.id=broken:Broken", "--at-once", "2")
   ).communicate(timeout=300)
   assert process.returncode == 1
   assert len(
@@ -270,7 +278,7 @@ class Faulty(gymnasium.Wrapper):
 def make() -> gymnasium.Env:
   return Faulty(gymnasium.make("Pendulum-v1"))
 """)
-  process = _start(tmp_path, "--set", "env.id=faults:make", "--at_once", "2", "--trials", "3")
+  process = _start(tmp_path, "--set", "env.id=faults:make", "--at-once", "2", "--trials", "3")
   try:
     output, _ = process.communicate(timeout=200)
   finally:
@@ -290,7 +298,7 @@ def make() -> gymnasium.Env:
     (["--space", "nowhere.yaml"], "--space nowhere.yaml: "),
     (["--space", "wrong.yaml"], "wrong.yaml: algorithm.learning_rte"),
     (["--trials", "0"], "--trials must be at least 1"),
-    (["--at_once", "0"], "--at_once must be at least 1"),
+    (["--at-once", "0"], "--at-once must be at least 1"),
     (["--set", "a=1"], "no field 'a'"),
     (["--config", "pendulm"], "pendulm"),
     (["--storage", "nonsense"], "--storage nonsense can't be used"),

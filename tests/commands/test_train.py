@@ -277,7 +277,9 @@ def test_resume_with_larger_budget_extends_the_run(finished, tmp_path):
 
 def _stop(args, signum, tmp_path):
   """Starts a run, stops it with a signal, and returns its folder."""
-  process = command.start("train.py", *args, "--logdir", tmp_path / "logdir", cwd=tmp_path)
+  process = command.start(
+    "train.py", *args, "--logdir", tmp_path / "logdir", "--json", cwd=tmp_path
+  )
 
   # Compilation may exceed the time limit for stopping, so the signal is sent
   # after the first report.
@@ -287,16 +289,50 @@ def _stop(args, signum, tmp_path):
   code, output = command.interrupt(process, signum, has_reported)
   folder = command.run_folder(tmp_path / "logdir")
   assert code == 128 + signum
-  assert output.splitlines()[-1].endswith(f"To resume: python {command.ROOT}/train.py {folder}")
+  text, _, _ = output.rpartition("\n{\n")
+  assert text.splitlines()[-1].endswith(f"To resume: python {command.ROOT}/train.py {folder}")
   assert "Traceback" not in output
   _, metadata = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
   assert f"Stopped after {metadata['step']:,} steps" in output
+  outcome = command.document(output)
+  outcome.pop("evaluation")  # The signal may arrive before the first one.
+  assert outcome == {
+    "path": str(folder),
+    "step": metadata["step"],
+    "complete": False,
+    "exit_code": 128 + signum,
+    "reason": f"stopped by {signum.name}",
+  }
   return folder
 
 
 @pytest.mark.slow
 def test_sigterm_saves_and_prints_the_resume_command(tmp_path):
   _stop([*command.SMALL, "--steps", "1e6"], signal.SIGTERM, tmp_path)
+
+
+@pytest.mark.slow
+def test_with_json_standard_output_has_only_the_outcome_and_the_last_evaluation(tmp_path):
+  arguments = [*command.PAPER, "--steps", "200", "--logdir", "logdir", "--json"]
+  done = subprocess.run(
+    [sys.executable, command.ROOT / "train.py", *arguments],
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+    timeout=300,
+  )
+  outcome = json.loads(done.stdout)
+  folder = command.run_folder(tmp_path / "logdir")
+  last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+  assert outcome == {
+    "path": str(folder),
+    "step": 240,
+    "complete": True,
+    "exit_code": 0,
+    "reason": "finished",
+    "evaluation": last,
+  }
+  assert last["phase"] == "eval" and "Finished 240 steps." in done.stderr
 
 
 @pytest.mark.slow

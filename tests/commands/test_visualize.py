@@ -37,7 +37,8 @@ def test_videos_and_episodes_json_of_a_run(finished, tmp_path):
   outdir = tmp_path / "films"
   done = command.run(
     "visualize.py",
-    *("--logdir", finished[0], "--outdir", outdir, "--num_episodes", "2", "--size", "240"),
+    *("--logdir", finished[0], "--outdir", outdir, "--num-episodes", "2", "--size", "240"),
+    "--json",
     cwd=tmp_path,
   )
   assert done.returncode == 0, done.stdout
@@ -47,6 +48,9 @@ def test_videos_and_episodes_json_of_a_run(finished, tmp_path):
     meta = check_video(outdir / episode["file"], 200)
     assert meta["fps"] == 30
     assert f"return {episode['return']:.1f}, 200 steps" in done.stdout
+  assert command.document(done.stdout) == {
+    "episodes": [{**episode, "file": str(outdir / episode["file"])} for episode in episodes]
+  }
   check_evaluated(finished[0], episodes[0])
   assert {path.name for path in outdir.iterdir()} == {
     "episodes.json",
@@ -68,7 +72,7 @@ def test_policy_rebuilt_from_a_copied_folder_scores_as_in_evaluation(finished_pa
     folder,
     "--outdir",
     tmp_path / "films",
-    "--num_episodes",
+    "--num-episodes",
     "1",
     cwd=tmp_path,
   )
@@ -92,9 +96,9 @@ def test_grid_shows_all_episodes_in_one_video(finished, tmp_path):
   episodes, _ = _visualize(
     finished[0],
     tmp_path,
-    "--num_episodes",
+    "--num-episodes",
     "3",
-    "--num_agents",
+    "--num-agents",
     "2",
     "--grid",
     "--size",
@@ -125,7 +129,7 @@ def test_timeline_shows_the_same_episode_for_each_checkpoint(finished, tmp_path)
   # The last tile shows the newest policy.
   check_evaluated(finished[0], episodes[-1])
   extended, _ = _visualize(
-    finished[0], tmp_path, "--checkpoint", str(steps[2]), "--num_episodes", "1", "--size", "64"
+    finished[0], tmp_path, "--checkpoint", str(steps[2]), "--num-episodes", "1", "--size", "64"
   )
   # episodes.json keeps the episodes of other videos.
   assert extended[:-1] == episodes
@@ -163,7 +167,7 @@ def test_episode_of_training_is_rendered_from_a_checkpoint(finished, tmp_path):
   "args, message",
   [
     (["--logdir", "/no/such/run"], "is not a run folder"),
-    (["--logdir", "/no/such/run", "--num_episodes", "0"], "--num_episodes must be at least 1"),
+    (["--logdir", "/no/such/run", "--num-episodes", "0"], "--num-episodes must be at least 1"),
     (["--logdir", "/no/such/run", "--size", "-1"], "--size must be at least 1"),
     (["--logdir", "/no/such/run", "--policy", "best"], "invalid choice"),
     (["--logdir", "/x", "--episode", "3", "--grid"], "--grid can't be combined with --episode"),
@@ -242,7 +246,7 @@ def test_recurrent_policy_with_nested_actions_is_rendered_and_replayed(tmp_path)
     tmp_path / "logdir",
     "--steps",
     "8000",
-    "--video_every",
+    "--video-every",
     "4000",
     "--set",
     "env.id=tests.videos.painted:Painted",
@@ -257,7 +261,7 @@ def test_recurrent_policy_with_nested_actions_is_rendered_and_replayed(tmp_path)
   assert done.returncode == 0, done.stdout
   folder = command.run_folder(tmp_path / "logdir")
   decoding.decode(sorted((folder / "videos").glob("*.mp4"))[-1])
-  played, _ = _visualize(folder, tmp_path, "--num_episodes", "2")
+  played, _ = _visualize(folder, tmp_path, "--num-episodes", "2")
   check_evaluated(folder, played[0])
   episodes, output = _visualize(folder, tmp_path, "--episode", "-1")
   last = recent_episodes.find(folder / "checkpoints", -1)
@@ -298,7 +302,7 @@ def test_mujoco_is_rendered_or_the_missing_package_is_named(tmp_path):
     command.run_folder(tmp_path / "logdir"),
     "--outdir",
     tmp_path / "films",
-    "--num_episodes",
+    "--num-episodes",
     "1",
     cwd=tmp_path,
   )

@@ -103,6 +103,11 @@ def run_folder(logdir: pathlib.Path) -> pathlib.Path:
   return folder
 
 
+def document(output: str) -> dict:
+  """Returns the JSON document at the end of an output that has both streams."""
+  return json.loads(output[output.rindex("\n{\n") :])
+
+
 def rows(folder: pathlib.Path) -> list[dict]:
   """Returns the rows of `metrics.jsonl` without fields that depend on time."""
   time_fields = "seconds", "steps_per_second", "step_limit"

@@ -68,7 +68,7 @@ def test_documented_tags_of_videos_and_rewards_are_written(tmp_path):
     "reacher",
     "--steps",
     "10000",
-    "--video_every",
+    "--video-every",
     "4000",
     "--logdir",
     tmp_path / "logdir",

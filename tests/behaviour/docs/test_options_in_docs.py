@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from agents import __main__
 from tests.behaviour.docs import shell_commands
 from tests.support import command
 
@@ -27,10 +28,7 @@ def _options(program: str) -> str:
   ],
 )
 def test_options_in_the_text_exist(path):
-  programs = [
-    f"agents {name}"
-    for name in ("train", "visualize", "report", "export", "sweep", "check", "replay")
-  ]
+  programs = [f"agents {name}" for name in __main__.COMMANDS]
   programs += [f"benchmarks.{name}" for name in ("learning", "scaling", "threshold", "throughput")]
   known = "".join(map(_options, programs))
   known += "--port"  # An option of TensorBoard.

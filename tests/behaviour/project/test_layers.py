@@ -287,7 +287,15 @@ def test_no_module_imports_a_command_line(layer):
     or module
     in (
       f"agents.commands.{name}"
-      for name in ("train", "visualize", "check", "report", "list_configs", "shared.merge_settings")
+      for name in (
+        "train",
+        "visualize",
+        "check",
+        "report",
+        "list",
+        "config",
+        "shared.merge_settings",
+      )
     )
   ),
 )

@@ -115,7 +115,7 @@ def test_sources_contain_no_links(source, request):
 @pytest.mark.parametrize("source", ["checkout", "archive"])
 def test_sources_run_without_installation(source, tmp_path, request):
   path = request.getfixturevalue(source)
-  done = _python(tmp_path, tmp_path, path / "train.py", "--config", "cheetah", "--print_config")
+  done = _python(tmp_path, tmp_path, path / "train.py", "--config", "cheetah", "--print-config")
   assert "env.id: HalfCheetah-v5" in done.stdout, done.stderr
 
 
@@ -135,7 +135,7 @@ def test_installed_commands_work_from_any_folder(installed, tmp_path):
   assert f"To extend: batched-ppo train {folder}" in done.stdout
   assert f"To watch: batched-ppo visualize {folder}" in done.stdout
   done = _run(
-    installed, tmp_path, "visualize", "--logdir", "logdir", "--num_episodes", "1", "--size", "64"
+    installed, tmp_path, "visualize", "--logdir", "logdir", "--num-episodes", "1", "--size", "64"
   )
   assert done.returncode == 0, done.stderr
   assert list((folder / "videos").glob("*.mp4"))
@@ -143,5 +143,5 @@ def test_installed_commands_work_from_any_folder(installed, tmp_path):
     "from agents.configs import default\n"
     "CONFIG = default.CONFIG.override({'env.id': 'CartPole-v1'})\n"
   )
-  done = _run(installed, tmp_path, "train", "--config", "mine.py", "--print_config")
+  done = _run(installed, tmp_path, "train", "--config", "mine.py", "--print-config")
   assert "env.id: CartPole-v1" in done.stdout, done.stderr

@@ -108,7 +108,7 @@ def test_commands_for_runs_print_no_log_messages(tmp_path):
     ("report", folder, "--out", tmp_path / "report.html"),
   ]
   if gl_support.egl_works():
-    commands.append(("visualize", folder, "--num_episodes", 1))
+    commands.append(("visualize", folder, "--num-episodes", 1))
   for arguments in commands:
     output = _run(cwd, *arguments)
     assert not _LOG_MESSAGE.search(output), output

@@ -35,7 +35,7 @@ def test_commands_in_another_folder_find_modules_beside_the_config(tmp_path):
     command.run_agents("check", config, cwd=elsewhere),
     command.run("train.py", "--config", config, "--logdir", logdir, cwd=elsewhere),
     command.run("train.py", logdir, "--steps", 128, cwd=elsewhere),
-    command.run("visualize.py", logdir, "--num_episodes", 1, "--size", 64, cwd=elsewhere),
+    command.run("visualize.py", logdir, "--num-episodes", 1, "--size", 64, cwd=elsewhere),
     command.run_agents(
       "export", logdir, "--format", "npz", "--out", tmp_path / "policy", cwd=elsewhere
     ),

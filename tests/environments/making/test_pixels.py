@@ -83,7 +83,7 @@ def test_a_robot_is_trained_filmed_and_exported_from_pixels(tmp_path):
   config = ["--config", "pixel_inverted_pendulum", "--logdir", logdir]
   done = command.run("train.py", *config, *_QUICK, cwd=tmp_path)
   assert "Finished 64 steps" in done.stdout, done.stdout
-  done = command.run("visualize.py", logdir, "--num_episodes", "1", "--size", "64", cwd=tmp_path)
+  done = command.run("visualize.py", logdir, "--num-episodes", "1", "--size", "64", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   (run,) = (tmp_path / "logdir").iterdir()
   assert list((run / "videos").glob("*.mp4"))

@@ -1,13 +1,15 @@
+import json
 import re
 
+import gymnasium
 import pytest
 
 from agents import configs
-from agents.commands import list_configs
+from agents.commands import list as list_lib
 
 
 def test_table_has_a_row_and_a_description_for_each_config():
-  table = list_configs.table()
+  table = list_lib.table(list_lib.find())
   header, *groups, _ = table.split("\n\n")
   titles = [group.splitlines()[0] for group in groups]
   lines = [line for group in groups for line in group.splitlines()[1:]]
@@ -37,6 +39,26 @@ def test_table_has_a_row_and_a_description_for_each_config():
   assert descriptions[rows.index(cheetah)].strip() == (
     "never falls, so all episodes last 1000 steps."
   )
+
+
+def test_families_are_those_of_gymnasium_and_of_the_ids():
+  for row in list_lib.find():
+    if row.family in ("MuJoCo", "Classic control"):
+      _, _, package, *_ = str(gymnasium.spec(row.task).entry_point).split(".")
+      assert row.family.lower().replace(" ", "_") == package
+
+
+def test_json_has_the_measured_results(capsys):
+  assert list_lib.main(["--json"]) == 0
+  rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["configs"]}
+  assert sorted(rows) == configs.names()
+  _, expected = configs.about("cheetah")
+  cheetah = rows["cheetah"]
+  assert (cheetah["task"], cheetah["steps"]) == ("HalfCheetah-v5", 1_000_000)
+  assert cheetah["results"]["scores"] == list(expected.scores)
+  assert cheetah["results"]["iqm"] == expected.iqm
+  assert cheetah["results"]["published"]["score"] == 5819
+  assert rows["default"]["results"] is None
 
 
 @pytest.mark.parametrize(
