@@ -5,6 +5,7 @@ import sys
 
 from agents import version
 from agents.commands import parsing
+from agents.commands.shared import completing
 
 # Description of each command. The module `agents.commands.NAME` runs it.
 COMMANDS = {
@@ -17,18 +18,21 @@ COMMANDS = {
   "sweep": "search for settings with many runs",
   "check": "check whether an environment is ready for training",
   "replay": "repeat the episodes in which an environment failed",
+  "completion": "print a script that completes commands in the shell",
 }
 
 
 def main() -> int:
   """Runs the command named by the first argument; returns its exit code."""
   parsing.exclude_current_folder()
-  name, *arguments = sys.argv[1:] or [""]
+  name, *arguments = completing.words() or sys.argv[1:] or [""]
   if name in COMMANDS:
     command = importlib.import_module(f"agents.commands.{name}")
     exit_code = command.main(arguments)
     parsing.end_after_signal(exit_code)
     return exit_code
+  if completing.requested():
+    completing.answer_commands(COMMANDS)
   if name == "--version":
     print(version.__version__)
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents import config as config_lib
 from agents import errors
-from agents.commands.shared import json_output
+from agents.commands.shared import completing, json_output
 
 # Scripts in the repository root, each named like the command that it runs.
 _SCRIPTS = "train.py", "visualize.py"
@@ -53,9 +53,14 @@ def end_after_signal(exit_code: int) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-  """Parser that permits underscores for dashes, as in earlier versions."""
+  """Parser that permits underscores for dashes, and completes for the shell.
+
+  Earlier versions spelled some options with underscores.
+  """
 
   def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+    if completing.requested():
+      completing.answer(self)
     words = list(sys.argv[1:] if args is None else args)
     end = words.index("--") if "--" in words else len(words)
     for index, word in enumerate(words[:end]):
@@ -101,7 +106,9 @@ def option(parser: argparse._ActionsContainer, usage: str, text: str, **settings
     settings["metavar"] = value
   elif "choices" not in settings:
     settings["action"] = "store_true"
-  parser.add_argument(name, help=text, **settings)
+  action = parser.add_argument(name, help=text, **settings)
+  if completer := completing.COMPLETERS.get(action.dest):
+    action.completer = completer  # type: ignore[attr-defined]
 
 
 def dashed(name: str) -> str:

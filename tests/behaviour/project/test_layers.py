@@ -294,6 +294,7 @@ def test_no_module_imports_a_command_line(layer):
         "report",
         "list",
         "config",
+        "completion",
         "shared.merge_settings",
       )
     )
