@@ -25,7 +25,7 @@ from agents.environments import backends
 from agents.environments import train_env as train_env_lib
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
-from agents.training import compile_cache
+from agents.training import compile_cache, early_end, fork
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import progress, quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
@@ -50,6 +50,10 @@ class Options(NamedTuple):
   env_processes: bool = True
   # Folders with modules that the config of an existing run may name.
   code: tuple[str, ...] = ()
+  # Checkpoint whose variables a new run starts with; None initializes them.
+  origin: fork.Origin | None = None
+  # Conditions under which the run ends before its budget is used up.
+  end: early_end.EarlyEnd | None = None
 
   def for_this_process(self, config: config_lib.Config) -> config_lib.Config:
     """Returns the settings of the run, changed by the options of this process.
@@ -66,7 +70,8 @@ class TrainingOutcome(NamedTuple):
   path: pathlib.Path  # Run folder.
   step: int  # Environment steps of the run.
   complete: bool  # Whether the budget is used up and the policy is evaluated.
-  exit_code: int  # 0 if complete, 128 + signal number after a signal, else 1.
+  # 0 if complete or ended early, 128 + signal number after a signal, else 1.
+  exit_code: int
   reason: str  # Why training ended, such as "finished" or "stopped by SIGTERM".
 
 
@@ -90,6 +95,7 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
   config, render_variables = prepare(options)
   folder = options.folder or run_folder.create(options.logdir, options.name, config)
   run = TrainingRun(folder, options.for_this_process(config), render_variables, interrupts)
+  run.origin, run.end = options.origin, options.end
   with folder.locked():
     return run.train()
 
@@ -227,7 +233,14 @@ class TrainingRun:
     config: Settings of the run in this process.
     render_variables: Environment variables for processes that render.
     interrupts: Requests to stop this process.
+
+  Attributes:
+    origin: See `Options`.
+    end: See `Options`.
   """
+
+  origin: fork.Origin | None = None
+  end: early_end.EarlyEnd | None = None
 
   def __init__(
     self,
@@ -260,6 +273,8 @@ class TrainingRun:
         trainer = stack.enter_context(
           open_trainer(self._config, self._interrupts, make_trainer, self._render_variables)
         )
+        if self.origin:
+          progress.note(fork.load(trainer.algorithm, self.origin))
       except Exception:
         if not self._resumes:
           # Otherwise, commands would select this empty run as the newest one.
@@ -285,15 +300,23 @@ class TrainingRun:
       reason, exit_code = self.stop_reason()
       print(f"Stopped after {loop.step:,} steps{reason}.\n{self._resume_hint}")
       return TrainingOutcome(folder.path, loop.step, False, exit_code, f"stopped{reason}")
-    print(f"Finished {loop.step:,} steps.\n{run_summary.end(folder)}")
     path, logdir = (shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
+    if loop.end_reason:
+      print(f"Ended after {loop.step:,} steps: {loop.end_reason}.")
+      next_command = self._resume_hint
+    else:
+      print(f"Finished {loop.step:,} steps.")
+      extend = f"{parsing.command('train')} {path} --steps {2 * self._config.steps}"
+      next_command = f"To extend: {extend}"
     print(
-      f"To extend: {parsing.command('train')} {path} --steps {2 * self._config.steps}",
+      run_summary.end(folder),
+      next_command,
       f"To watch: {parsing.command('visualize')} {path}",
       f"To compare: tensorboard --logdir {logdir}",
       sep="\n",
     )
-    return TrainingOutcome(folder.path, loop.step, True, 0, "finished")
+    reason = f"ended early: {loop.end_reason}" if loop.end_reason else "finished"
+    return TrainingOutcome(folder.path, loop.step, loop.complete, 0, reason)
 
   def stop(self) -> bool:
     """Returns whether training must end after the current epoch."""
@@ -313,5 +336,10 @@ class TrainingRun:
     from agents.training import loop as loop_lib
 
     return loop_lib.Loop(
-      trainer, self._folder, self.stop, self._render_variables, self._interrupts.save_on_timeout
+      trainer,
+      self._folder,
+      self.stop,
+      self._render_variables,
+      self._interrupts.save_on_timeout,
+      self.end,
     )

@@ -4,10 +4,12 @@ examples:
   %(prog)s --config hopper --logdir ~/logdir --set num_envs=32
   %(prog)s --config cheetah --preset paper --steps 1e7
   %(prog)s ~/logdir --steps 5e6
+  %(prog)s --from ~/logdir --set algorithm.learning_rate=1e-4 --steps 5e5
 """
 
 import argparse
 import functools
+import math
 import os
 import pathlib
 import sys
@@ -66,6 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     action="append",
     default=[],
   )
+  new(
+    "--from RUN[@STEP]",
+    "start with weights, optimizer moments and normalization of another run's checkpoint, and with "
+    "its settings unless --config is given (default: random weights)",
+  )
   new("--logdir DIR", "parent folder of run folders such as <time>-<config> (default: ~/logdir)")
   new("--seed N", "seed of the run (default: 0)")
   new(
@@ -113,6 +120,13 @@ def _parser() -> argparse.ArgumentParser:
     "--cluster-secret-file FILE",
     "secret that all machines share (default: on one host, a secret of this user)",
   )
+  both(
+    "--until SCORE",
+    "end early, evaluated and saved, when the mean return of the last three evaluations reaches "
+    "SCORE (default: train until the budget is used up)",
+    type=float,
+  )
+  both("--minutes N", "end early, evaluated and saved, after N minutes (no default)", type=float)
   both("--print-config", "print all settings with their origin, without training")
   parsing.add_json(parser, "the outcome and the last evaluation")
   return parser
@@ -121,9 +135,11 @@ def _parser() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int:
   """Prints the settings or trains the run; returns the exit code."""
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
-  new = None if run else _new(args)
+  _check_early_end(args, bool(cluster))
+  new, origin = (None, None) if run else _new(args)
   from agents import training_run
   from agents.distributed import access, cluster_run
+  from agents.training import early_end
 
   if cluster:
     cluster = cluster._replace(secret=access.read_secret(args.cluster_secret_file, cluster))
@@ -134,6 +150,8 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
     logdir=os.path.abspath(os.path.expanduser(args.logdir or "~/logdir")),
     env_processes=not args.no_env_processes,
     code=tuple(args.code),
+    origin=origin,
+    end=early_end.EarlyEnd(args.until, args.minutes),
   )
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.
@@ -160,27 +178,52 @@ def _last_evaluation(path: pathlib.Path) -> dict[str, Any] | None:
   return evaluations[-1] if evaluations else None
 
 
-def _new(args: argparse.Namespace) -> merge_settings.Settings:
-  if not args.config:
+def _check_early_end(args: argparse.Namespace, has_cluster: bool) -> None:
+  """Raises ConfigError if options about start and end of training are wrong."""
+  if args.minutes is not None and not 0 < args.minutes < math.inf:
+    raise config_lib.ConfigError(f"--minutes must be positive. Received: {args.minutes:g}.")
+  if args.until is not None and not math.isfinite(args.until):
+    raise config_lib.ConfigError(f"--until must be a finite number. Received: {args.until:g}.")
+  for option in ("from", "until", "minutes"):
+    if has_cluster and getattr(args, option) is not None:
+      raise config_lib.ConfigError(
+        f"--{option} works on one machine only. Leave out --cluster and TF_CONFIG; a run can "
+        "continue on several machines later."
+      )
+
+
+def _new(args: argparse.Namespace) -> tuple[merge_settings.Settings, Any]:
+  """Returns the settings of a new run, and its `fork.Origin` or None."""
+  origin = getattr(args, "from")
+  if not (args.config or origin):
     raise config_lib.ConfigError(
-      f"name a --config ({', '.join(configs.names())}) or a run folder to resume."
+      f"name a --config ({', '.join(configs.names())}), a run folder to resume, or a run to start "
+      "--from."
     )
-  if args.code:
+  if args.code and not origin:
     raise config_lib.ConfigError("--code needs an existing run; a new run may name any module.")
   parsing.import_from_current_folder()
-  return merge_settings.of_new_run(
-    args.config,
-    args.preset,
-    parsing.settings(args, "seed", "steps", "device", "video_every", "eager"),
-  )
+  changes = parsing.settings(args, "seed", "steps", "device", "video_every", "eager")
+  if origin:
+    from agents.training import fork
+
+    origin = fork.find(origin, args.code)
+    changes["forked_from"] = origin.name
+  if args.config:
+    settings = merge_settings.of_new_run(args.config, args.preset, changes)
+  else:
+    run = origin.run
+    settings = merge_settings.of_fork(run.path.name, run.config, args.preset, changes)
+  return settings, origin
 
 
 def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Settings, Any]:
-  for option in ("config", "preset", "logdir", "seed", "set", "eager"):
+  for option in ("config", "from", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(
-        f"--{option} can't change an existing run; a resumed run takes "
-        "--steps, --device, --video-every, --no-env-processes and --code."
+        f"--{option} can't change an existing run; a resumed run takes --steps, --device, "
+        "--video-every, --no-env-processes, --code, --until and --minutes. To train its policy "
+        f"with other settings, start a new run: --from {run}."
       )
   from agents import training_run
   from agents.training.run_folder import checkpoint, run_folder

@@ -15,7 +15,7 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import config_parsing, errors, spaces
 from agents.environments.making import make
-from agents.training import divergence, epoch_result, remaining_time
+from agents.training import divergence, early_end, epoch_result, remaining_time
 from agents.training import schedule as schedule_lib
 from agents.training import trainer as trainer_lib
 from agents.training.faults import crash_folder
@@ -53,8 +53,11 @@ class Loop:
     video_variables: Environment variables of the process that renders videos.
     save_on_timeout: Context of every epoch. The context receives a function
       that another thread may call to save the state from before the epoch.
+    end: Conditions under which the run ends early, evaluated and saved.
 
-  The attribute `step` is the number of steps of all environments so far.
+  Attributes:
+    step: Number of steps of all environments so far.
+    end_reason: Why the run has ended before its budget was used up, or "".
   """
 
   def __init__(
@@ -64,14 +67,17 @@ class Loop:
     stop: Callable[[], bool],
     video_variables: dict[str, str] | None = None,
     save_on_timeout: SaveOnTimeout = contextlib.nullcontext,
+    end: early_end.EarlyEnd | None = None,
   ) -> None:
     self.step = 0
+    self.end_reason = ""
     self._trainer = trainer
     self._folder = folder
     self._config: config_lib.Config = folder.config
     self._settings = config_lib.flat(self._config)
     self._stop = stop
     self._save_on_timeout = save_on_timeout
+    self._end = end or early_end.EarlyEnd()
     last = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
     self._schedule = schedule_lib.Schedule(
       self._config.steps,
@@ -185,6 +191,8 @@ class Loop:
         self._save()
       if self._stop() or self.step >= self._config.steps:
         return
+      if epoch and self._ends_early(epoch):
+        return
       self._progress.bar.set_description("train")
       if not (self._remaining_time.epochs or self._config.eager):
         progress.say("Compiling the graph; the first update follows.")
@@ -201,6 +209,18 @@ class Loop:
         epoch = None
       else:
         self._add(epoch, time.monotonic() - start)
+
+  def _ends_early(self, epoch: epoch_result.Epoch) -> bool:
+    """Evaluates and saves the run if it ends now, before its last step."""
+    is_evaluated = self._schedule.last["eval_every"] == self.step
+    self.end_reason = self._end.reason(self._folder.path / "metrics.jsonl", is_evaluated)
+    if not self.end_reason:
+      return False
+    if not is_evaluated:
+      self._evaluate(epoch)
+    self._schedule.last["checkpoint_every"] = self.step
+    self._save()
+    return True
 
   def _add(self, epoch: epoch_result.Epoch, seconds: float) -> None:
     """Counts the steps, episodes and seconds of an epoch."""

@@ -39,7 +39,43 @@ def of_new_run(name: str, preset_names: Sequence[str], changes: Mapping[str, Any
     ConfigError: If a name is unknown or a value is invalid.
   """
   name, config = configs.load(name)
-  layers = [("default", config_lib.Config()), (f"config {name}", config)]
+  return _merge(name, (f"config {name}", config), preset_names, changes)
+
+
+def of_fork(
+  run: str, config: config_lib.Config, preset_names: Sequence[str], changes: Mapping[str, Any]
+) -> Settings:
+  """Returns the settings of a new run that begins with those of another run.
+
+  Args:
+    run: Name of the other run's folder.
+    config: Settings of the other run.
+    preset_names: Names of presets, in the order in which they apply.
+    changes: Values from the command line, by dotted key.
+
+  Raises:
+    ConfigError: If a name is unknown or a value is invalid.
+  """
+  config = config.override({"extended_from": [], "forked_from": None})
+  _, _, name = run.partition("-")  # The start time precedes the name.
+  return _merge(name or run, (f"run {run}", config), preset_names, changes)
+
+
+def _merge(
+  name: str,
+  layer: tuple[str, config_lib.Config],
+  preset_names: Sequence[str],
+  changes: Mapping[str, Any],
+) -> Settings:
+  """Returns the settings of a new run.
+
+  Args:
+    name: First part of the run's name.
+    layer: Name of the first source after the defaults, and its config.
+    preset_names: See `of_new_run`.
+    changes: See `of_new_run`.
+  """
+  layers, config = [("default", config_lib.Config()), layer], layer[1]
   has_task = bool(config.env.id)
   for preset in preset_names:
     config = presets.apply(preset, config)

@@ -86,6 +86,16 @@ def test_commands_about_environments_and_observations(page, tmp_path):
       assert int(re.search(r"Finished (\d+) steps", output)[1]) >= 512, output
 
 
+def test_commands_about_forks(tmp_path):
+  source, fork, other_fork, early = (
+    _run(f"{re.sub('--steps 1e5', '', line)} --steps 1024 {_SMALL}", tmp_path)
+    for line in _commands("docs/forks.md")
+  )
+  for output in source, fork, other_fork, early:
+    assert "Finished 1,024 steps" in output
+  assert "Starts from" in fork and "Starts from" in other_fork
+
+
 def test_commands_about_sweeps(tmp_path):
   pytest.importorskip("optuna")
   text = (command.ROOT / "docs" / "sweeps.md").read_text()
@@ -97,7 +107,8 @@ def test_commands_about_sweeps(tmp_path):
 
 def test_every_page_with_commands_has_a_test():
   # The commands in `results` and `index` are those of other pages.
-  tested = "environments export extending index observations results sweeps tutorial usage".split()
+  tested = "environments export extending forks index observations results sweeps".split()
+  tested += ["tutorial", "usage"]
   for name in sorted(os.listdir(command.ROOT / "docs")):
     page = name.removesuffix(".md")
     if name.endswith(".md") and page not in tested:

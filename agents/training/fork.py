@@ -1,0 +1,103 @@
+"""Starts a new run with the variables of another run's checkpoint."""
+
+import functools
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from agents import config as config_lib
+from agents.training.run_folder import checkpoint, run_folder
+
+# Coefficients that adapt to the KL divergence start from the new settings.
+_NOT_REUSED = ("step_size/", "penalty/")
+# Meanings of the prefixes of variable names.
+_MEANINGS = {
+  "adam": "Adam's moments",
+  "observ": "observation moments",
+  "return": "scale of returns",
+  "reward": "scale of rewards",
+  "step_size": "adaptive learning rate",
+  "penalty": "KL penalty",
+}
+
+
+class Origin(NamedTuple):
+  """Checkpoint from which a run starts."""
+
+  run: run_folder.RunFolder
+  path: pathlib.Path  # Checkpoint file.
+
+  @property
+  def name(self) -> str:
+    """Name of the run, and step of the checkpoint, as RUN@STEP."""
+    return f"{self.run.path.name}@{checkpoint.step_of(self.path)}"
+
+
+def find(text: str, code: Sequence[str | os.PathLike] = ()) -> Origin:
+  """Finds a checkpoint.
+
+  Args:
+    text: RUN or RUN@STEP. RUN is the path of a run folder, or of a folder of
+      runs, of which the newest one is used. STEP is a step, a file name or
+      "best", see `checkpoint.find`; by default the newest checkpoint.
+    code: Folders with modules that the config of the run may name.
+
+  Raises:
+    ConfigError: If there is no such run or checkpoint, or the config of the run
+      names code without permission.
+    CheckpointError: If no checkpoint can be read.
+  """
+  path, at, step = text.rpartition("@")
+  if not at or pathlib.Path(text).expanduser().exists():
+    path, step = text, ""
+  run = run_folder.find(path, code)
+  return Origin(run, checkpoint.find(run.checkpoints, step or None))
+
+
+def load(algorithm: Any, origin: Origin) -> str:
+  """Sets weights, optimizer moments and normalization of a new run.
+
+  Args:
+    algorithm: `trainer.Algorithm` of the new run.
+    origin: Checkpoint with the variables.
+
+  Returns:
+    Text for the user about the variables that are reused or not.
+
+  Raises:
+    ConfigError: If the networks of the two runs differ.
+    RunError: If the checkpoint cannot be read.
+  """
+  from agents.training import trainer  # Imports TensorFlow.
+
+  arrays = checkpoint.load_variables(origin.path, functools.partial(trainer.check_sizes, algorithm))
+  saved = {name.removeprefix("variable/"): array for name, array in arrays.items()}
+  variables = algorithm.variables()
+  weights = {id(weight) for weight in algorithm.weights}
+  for name, variable in variables.items():
+    shape = saved[name].shape if name in saved else None
+    if id(variable) in weights and shape != tuple(variable.shape):
+      raise config_lib.ConfigError(
+        f"--from {origin.name}: {name} has the shape {tuple(variable.shape)} in the new run, and "
+        f"{shape or 'is missing'} in the checkpoint. Both runs need equal observation and action "
+        "spaces, and equal settings of the networks (network.*)."
+      )
+  reused = {
+    name: saved[name]
+    for name, variable in variables.items()
+    if name in saved
+    and saved[name].shape == tuple(variable.shape)
+    and not name.startswith(_NOT_REUSED)
+  }
+  algorithm.assign({name: variable.numpy() for name, variable in variables.items()} | reused)
+  text = f"Starts from {origin.name} with its {_describe(reused)}."
+  if new := _describe(variables.keys() - reused.keys()):
+    text += f" These start from the new settings: {new}."
+  return text
+
+
+def _describe(names: Any) -> str:
+  """Returns the meanings of variable names, each once."""
+  prefixes = dict.fromkeys(name.partition("/")[0] for name in sorted(names))
+  return ", ".join(_MEANINGS.get(prefix, prefix) for prefix in prefixes)
