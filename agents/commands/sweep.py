@@ -1,8 +1,9 @@
 r"""Search for the settings with which a config learns best.
 
 The results of earlier runs suggest the settings of new runs, and runs with low
-scores stop early. Repeat the command to resume a sweep. Run it on other
-machines with the same --storage to share the sweep.
+scores stop early. With --sampler pbt, copies of good runs replace bad runs
+during training, and continue with other settings. Repeat the command to resume
+a sweep. Run it on other machines with the same --storage to share the sweep.
 
 example of a search space, in YAML:
   algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}
@@ -13,9 +14,11 @@ examples:
   %(prog)s --config cheetah --space space.yaml --trials 50 --steps 3e5
   %(prog)s --config cheetah --space space.yaml --trials 50 --steps 3e5 \
       --storage postgresql://host/sweeps
+  %(prog)s --config cheetah --space space.yaml --sampler pbt --population 8
 """
 
 import argparse
+import dataclasses
 import functools
 import importlib.util
 import pathlib
@@ -57,7 +60,20 @@ def main(argv: list[str] | None = None) -> int:
     required=True,
     type=pathlib.Path,
   )
-  option("--trials N", "number of runs in the study (default: 50)", type=int, default=50)
+  option(
+    "--sampler",
+    "tpe: train each run from the beginning, and stop bad runs early; pbt: population-based "
+    "training, which changes settings during training (default: tpe)",
+    choices=("tpe", "pbt"),
+    default="tpe",
+  )
+  option("--trials N", "tpe: number of runs in the study (default: 50)", type=int)
+  option("--population N", "pbt: number of policies (default: 8)", type=int)
+  option(
+    "--generations N",
+    "pbt: number of parts of the budget, after which bad policies are replaced (default: 10)",
+    type=int,
+  )
   option("--storage URL", "database of the study (default: SQLite in the study's folder)")
   option("--study NAME", "name of the study (default: the config's name)")
   option(
@@ -83,7 +99,7 @@ def main(argv: list[str] | None = None) -> int:
     parsing.import_from_current_folder()
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError("a sweep needs optuna: pip install 'batched-ppo[sweep]'.")
-    parsing.check_counts(args, "trials", "at_once")
+    parsing.check_counts(args, "trials", "population", "generations", "at_once")
     with interrupts_lib.Interrupts() as interrupts:
       return _sweep(args, interrupts)
 
@@ -92,6 +108,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
   """Runs the remaining trials of the study; returns the exit code."""
   import optuna  # This import and the next ones take a second.
 
+  from agents.sweeps import population as population_lib
   from agents.sweeps import search_space, trial_runner
   from agents.sweeps import study as study_lib
 
@@ -99,17 +116,20 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
   source = args.config, args.preset
   changes = parsing.settings(args, "steps", "seed")
   shared = merge_settings.of_new_run(*source, changes)
+  space = search_space.SearchSpace(_read_space(args.space), str(args.space))
+  population = _population(args, shared.config, space.data)
   # Values of options are text; the config contains the converted values.
   typed = config_lib.flat(shared.config)
   changes = {
     key: typed.get(key, value) if isinstance(value, str) else value
     for key, value in changes.items()
   }
+  if population:
+    changes["steps"] = -(-shared.config.steps // population.generations)
 
   def build_config(suggestions: dict[str, Any]) -> config_lib.Config:
     return merge_settings.of_new_run(*source, changes | suggestions).config
 
-  space = search_space.SearchSpace(_read_space(args.space), str(args.space))
   space.check(build_config)
   name = args.study or shared.name
   folder = args.logdir.expanduser().absolute() / name
@@ -121,19 +141,33 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
     print(f"Note: {note}", file=sys.stderr)
   folder.mkdir(parents=True, exist_ok=True)
   storage = args.storage or f"sqlite:///{folder.resolve() / 'study.db'}"
+  sampler: optuna.samplers.BaseSampler = optuna.samplers.TPESampler()
   num_evaluations = shared.config.steps // shared.config.every("eval_every")
-  study = study_lib.Study(storage, name, {"space": space.data, **typed}, num_evaluations)
+  pruner: optuna.pruners.BasePruner = optuna.pruners.MedianPruner(
+    n_warmup_steps=num_evaluations // 4
+  )
+  num_trials = args.trials or 50
+  if population:
+    trials.parent = population.parent
+    sampler = population_lib.PopulationSampler(population)
+    pruner = optuna.pruners.NopPruner()
+    num_trials = population.size * population.generations
+  about = {"space": space.data, "population": population and dataclasses.asdict(population)}
+  study = study_lib.Study(storage, name, about | typed, sampler, pruner)
   interrupts.farewell = "To resume, run the same command."
   print(
-    f"Study {name} in {storage}: {len(study.ended)} of {args.trials} "
+    f"Study {name} in {storage}: {len(study.ended)} of {num_trials} "
     f"trials have ended. Runs: {folder}",
     flush=True,
   )
   try:
-    study.run(trials, args.trials, args.at_once, interrupts, _print_trial)
+    if population:
+      population_lib.run(study, population, trials, args.at_once, _print_trial)
+    else:
+      study.run(trials, num_trials, args.at_once, interrupts, _print_trial)
   finally:
-    _print_summary(study)
-  args.result = _result(name, folder, study)
+    _print_summary(study, trials)
+  args.result = _result(name, trials, study)
   if interrupts():
     print(f"Stopped. {interrupts.farewell}")
     return interrupts.exit_code
@@ -146,7 +180,38 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
   return 0
 
 
-def _result(name: str, folder: pathlib.Path, study: Any) -> dict[str, Any]:
+def _population(args: argparse.Namespace, config: config_lib.Config, space: Any) -> Any:
+  """Returns the `population.Population` of --sampler pbt, or None.
+
+  Raises:
+    ConfigError: If the options, the search space or the config do not fit the
+      sampler.
+  """
+  other = ("population", "generations") if args.sampler == "tpe" else ("trials", "storage")
+  for option in other:
+    if getattr(args, option):
+      raise config_lib.ConfigError(f"--{option} can't be combined with --sampler {args.sampler}.")
+  if args.sampler == "tpe":
+    return None
+  if args.population == 1:
+    raise config_lib.ConfigError("--population must be at least 2, to replace bad policies.")
+  for key in space:
+    if key.startswith(("network.", "env.")):
+      raise config_lib.ConfigError(
+        f"{args.space}: {key} can't change during training. With --sampler pbt, the search space "
+        "contains no settings of networks and environments."
+      )
+  if config.algorithm.lr_schedule == "linear":
+    raise config_lib.ConfigError(
+      "algorithm.lr_schedule=linear would lower the learning rate to 0 in each generation. Add "
+      "--set algorithm.lr_schedule=constant, or kl_adaptive."
+    )
+  from agents.sweeps import population
+
+  return population.Population(args.population or 8, args.generations or 10, config.seed)
+
+
+def _result(name: str, trials: Any, study: Any) -> dict[str, Any]:
   """Returns the state of a study, with the complete trials by their scores."""
   best = [
     {
@@ -154,10 +219,11 @@ def _result(name: str, folder: pathlib.Path, study: Any) -> dict[str, Any]:
       "score": trial.value,
       "settings": trial.params,
       "arguments": trial.user_attrs["arguments"],  # Arguments of `train`.
+      "folder": trials.folder(trial),
     }
     for trial in study.best
   ]
-  return {"study": name, "folder": folder, "ended": len(study.ended), "best": best}
+  return {"study": name, "folder": trials.logdir, "ended": len(study.ended), "best": best}
 
 
 def _read_space(path: pathlib.Path) -> str:
@@ -191,12 +257,17 @@ def _params(trial: Any) -> str:
   return ", ".join(f"{key}={text}" for key, text in texts.items())
 
 
-def _print_summary(study: Any) -> None:
-  """Prints the best trials, and the command to train with the best settings."""
+def _print_summary(study: Any, trials: Any) -> None:
+  """Prints the best trials, and commands for the best one."""
   best = study.best
   print(f"{len(study.ended)} trials have ended; {len(best)} of them are complete.")
   for trial in best[:5]:
     print(f"  {trial.value:>12,.6g}  trial {trial.number}: {_params(trial)}")
   if best:
+    folder = shlex.quote(str(trials.folder(best[0])))
     arguments = shlex.join(best[0].user_attrs["arguments"])
-    print(f"To train with the best: {parsing.command('train')} {arguments}")
+    print(
+      f"To train with the best: {parsing.command('train')} {arguments}",
+      f"To continue with the best: {parsing.command('train')} --from {folder}",
+      sep="\n",
+    )

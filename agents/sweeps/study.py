@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import optuna
@@ -58,23 +58,26 @@ class _Recorder:
 class Study:
   """A study in a database that several processes can share.
 
-  Settings are suggested by a tree-structured Parzen estimator (Bergstra et
-  al., 2011). After a quarter of the evaluations, a trial is pruned if its score
-  is below the median of the other trials at the same evaluation (Golovin et
-  al., 2017).
-
   Args:
     storage: URL of the database.
     name: Name of the study.
     about: Settings that must be the same in all processes, as JSON data.
-    num_evaluations: Number of evaluations per trial.
+    sampler: Suggests the settings of trials.
+    pruner: Selects trials to prune.
 
   Raises:
     ConfigError: If the database can't be used, or contains a study with this
       name and other settings.
   """
 
-  def __init__(self, storage: str, name: str, about: dict[str, Any], num_evaluations: int) -> None:
+  def __init__(
+    self,
+    storage: str,
+    name: str,
+    about: dict[str, Any],
+    sampler: optuna.samplers.BaseSampler,
+    pruner: optuna.pruners.BasePruner,
+  ) -> None:
     for attempt in range(1, _MAX_ATTEMPTS + 1):
       try:
         self._storage = _open_storage(storage)
@@ -82,9 +85,9 @@ class Study:
           storage=self._storage,
           study_name=name,
           direction="maximize",
-          sampler=optuna.samplers.TPESampler(),
+          sampler=sampler,
           load_if_exists=True,
-          pruner=optuna.pruners.MedianPruner(n_warmup_steps=num_evaluations // 4),
+          pruner=pruner,
         )
         break
       except Exception as error:  # The class depends on the database driver.
@@ -102,17 +105,23 @@ class Study:
   @property
   def ended(self) -> list[optuna.trial.FrozenTrial]:
     """Complete, pruned and failed trials; interrupted trials are excluded."""
-    return [
-      trial
-      for trial in self._study.get_trials(deepcopy=False)
-      if trial.state in (_TrialState.COMPLETE, _TrialState.PRUNED)
-      or (trial.state == _TrialState.FAIL and "why" in trial.user_attrs)
-    ]
+    return list(filter(has_ended, self._study.get_trials(deepcopy=False)))
 
   @property
   def best(self) -> list[optuna.trial.FrozenTrial]:
     """Complete trials, the best one first."""
     return sorted(self._in_state(_TrialState.COMPLETE), key=lambda trial: -trial.values[0])
+
+  def enqueue(self, numbers: Iterable[int]) -> None:
+    """Adds waiting trials, unless the study contains them already.
+
+    Args:
+      numbers: Numbers of the trials; see `trial_runner.first_number`.
+    """
+    known = set(map(trial_runner.first_number, self._study.get_trials(deepcopy=False)))
+    for number in numbers:
+      if number not in known:
+        self._study.enqueue_trial({}, {"number": number})
 
   def run(
     self,
@@ -188,6 +197,18 @@ class Study:
 
   def _in_state(self, state: _TrialState) -> list[optuna.trial.FrozenTrial]:
     return self._study.get_trials(deepcopy=False, states=(state,))
+
+
+def has_ended(trial: optuna.trial.FrozenTrial) -> bool:
+  """Returns whether a trial is complete, pruned or failed.
+
+  Args:
+    trial: Trial of a study. Interrupted trials have not ended, because another
+      trial continues their runs.
+  """
+  return trial.state in (_TrialState.COMPLETE, _TrialState.PRUNED) or (
+    trial.state == _TrialState.FAIL and "why" in trial.user_attrs
+  )
 
 
 def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:

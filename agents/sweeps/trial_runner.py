@@ -20,7 +20,8 @@ from agents.environments.workers import pool
 from agents.environments.workers import process as process_lib
 from agents.reports import results
 from agents.sweeps import search_space
-from agents.training.run_folder import run_folder
+from agents.training import fork
+from agents.training.run_folder import checkpoint, run_folder
 
 _MAX_RESTARTS = 3  # Number of times that a killed trial is restarted.
 _POLL_SECONDS = 0.5  # Interval between checks of the process and its metrics.
@@ -51,6 +52,10 @@ class TrialRunner:
   # use one core each and no worker processes.
   num_parallel: int
   stop: Callable[[], bool]  # Returns whether the sweep is interrupted.
+  # Returns the trial whose run a trial continues, or None.
+  parent: Callable[[optuna.Study, optuna.Trial], optuna.trial.FrozenTrial | None] = (
+    lambda study, trial: None
+  )
 
   def __post_init__(self) -> None:
     cores = (
@@ -84,24 +89,47 @@ class TrialRunner:
     settings = self.space.suggest(trial)
     trial.set_user_attr("arguments", self.arguments(settings))
     number = first_number(trial)
+    arguments = self._continue(trial, settings)
     settings["seed"] = self.build({}).seed + number
     try:
       config = self.build(settings)
     except config_lib.ConfigError as error:
       trial.set_user_attr("why", f"invalid settings: {error}")
       raise optuna.TrialPruned from None
-    folder = self.logdir / f"trial-{number:04}"
+    folder = self.folder(trial)
     folder.mkdir(parents=True, exist_ok=True)
     monitor = _Monitor(trial, config, folder)
     core = self._cores.pop()
     try:
-      self._train(monitor, core, self.arguments(settings))
+      self._train(monitor, core, [*arguments, *self.arguments(settings)])
     finally:
       self._cores.append(core)
     if monitor.score is None:
       trial.set_user_attr("why", "no evaluation episode ended")
       raise TrialFailed(f"Trial {trial.number}: no evaluation episode ended.")
     return monitor.score
+
+  def _continue(self, trial: optuna.Trial, settings: dict[str, Any]) -> list[str]:
+    """Returns the option that continues the run of the parent, if any.
+
+    Args:
+      trial: Trial of a study.
+      settings: Settings of the trial; the origin is added.
+    """
+    parent = self.parent(trial.study, trial)
+    if not parent:
+      return []
+    origin = fork.find(str(self.folder(parent)))
+    settings["forked_from"] = origin.name
+    return ["--from", f"{origin.run.path}@{checkpoint.step_of(origin.path)}"]
+
+  def folder(self, trial: optuna.Trial | optuna.trial.FrozenTrial) -> pathlib.Path:
+    """Returns the folder that contains the run of a trial.
+
+    Args:
+      trial: Trial of a study.
+    """
+    return self.logdir / f"trial-{first_number(trial):04}"
 
   def _train(self, monitor: _Monitor, core: str, arguments: list[str]) -> None:
     """Trains until the run is complete; restarts killed processes."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import optuna
 import pytest
 from tensorboard.backend.event_processing import event_accumulator
@@ -65,11 +66,12 @@ ARGS = (
   "--seed",
   "5",
 )
+PBT = "--sampler", "pbt"
 GATED = "--set", "env.id=gate:make"
 
 
-def _start(cwd, *args):
-  (cwd / "space.yaml").write_text(SPACE)
+def _start(cwd, *args, space=SPACE):
+  (cwd / "space.yaml").write_text(space)
   (cwd / "gate.py").write_text(GATE)
   return subprocess.Popen(
     [
@@ -225,6 +227,37 @@ def test_interrupted_sweep_resumes_its_trials(tmp_path):
 
 
 @pytest.mark.slow
+def test_interrupted_population_trains_the_same_policies(tmp_path):
+  args = ("--sampler", "pbt", "--population", "2", "--generations", "2", "--steps", "400")
+  space = "algorithm.learning_rate: {low: 1e-5, high: 1e-2, log: true}\n"
+  constant = "--set", "algorithm.lr_schedule=constant"
+  variables = []
+  for name in ("interrupted", "whole"):
+    folder = tmp_path / name
+    folder.mkdir()
+    if name == "interrupted":
+      process = _start(folder, *args, *constant, space=space)
+      _wait_for(lambda folder=folder: list(folder.glob("logdir/*/trial-0000/*/checkpoints/*.npz")))
+      process.send_signal(signal.SIGINT)
+      assert process.wait(timeout=60) == 130
+    process = _start(folder, *args, *constant, space=space)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert "4 of them are complete" in output
+    runs = [
+      next(path.glob("*-pendulum")) for path in sorted(folder.glob("logdir/pendulum/trial-*"))
+    ]
+    configs = [run_folder.RunFolder(run).config for run in runs]
+    assert [config.steps for config in configs] == [200] * 4
+    best = max((command.rows(run)[-1]["return_mean"], run) for run in runs[:2])[1]
+    assert [config.forked_from for config in configs] == [None, None] + [f"{best.name}@200"] * 2
+    checkpoints = [checkpoint.newest(run / "checkpoints") for run in runs]
+    variables.append([checkpoint.load(path)[0] for path in checkpoints])
+  for first, second in zip(*variables, strict=True):
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.slow
 def test_runs_end_when_their_sweep_is_killed(tmp_path):
   process = _start(tmp_path, "--trials", "2", *GATED)
   _wait_for_checkpoint(tmp_path)
@@ -302,11 +335,17 @@ def make() -> gymnasium.Env:
     (["--set", "a=1"], "no field 'a'"),
     (["--config", "pendulm"], "pendulm"),
     (["--storage", "nonsense"], "--storage nonsense can't be used"),
+    (["--population", "3"], "--population can't be combined with --sampler tpe"),
+    ([*PBT, "--trials", "3"], "--trials can't be combined with --sampler pbt"),
+    ([*PBT, "--population", "1"], "--population must be at least 2"),
+    (PBT, "space.yaml: network.policy_layers can't change during training"),
+    ([*PBT, "--space", "rates.yaml"], "Add --set algorithm.lr_schedule=constant"),
   ],
 )
 def test_invalid_arguments_are_reported_in_one_line(args, message, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   pathlib.Path("space.yaml").write_text(SPACE)
+  pathlib.Path("rates.yaml").write_text(SPACE.splitlines()[0])
   pathlib.Path("wrong.yaml").write_text("algorithm.learning_rte: [1]")
   with pytest.raises(SystemExit) as error:
     sweep.main(

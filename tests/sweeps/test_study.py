@@ -19,7 +19,10 @@ def storage(tmp_path):
 
 
 def _study(storage, about=None):
-  return study_lib.Study(storage, "name", about or {"steps": 1}, 20)
+  pruner = optuna.pruners.MedianPruner(n_warmup_steps=5)
+  return study_lib.Study(
+    storage, "name", about or {"steps": 1}, optuna.samplers.TPESampler(), pruner
+  )
 
 
 def _run(study, run_trial, num_trials, num_parallel=1, stop=lambda: False):
@@ -95,9 +98,12 @@ def test_trials_of_killed_process_are_resumed_by_another(storage, monkeypatch):
       "-c",
       f"""
 import time
+import optuna
 from agents.sweeps import study as study_lib
 study_lib._HEARTBEAT_SECONDS, study_lib._GRACE_SECONDS = 1, 2
-study = study_lib.Study({storage!r}, "name", {{"steps": 1}}, 20)
+study = study_lib.Study(
+  {storage!r}, "name", {{"steps": 1}}, optuna.samplers.TPESampler(), optuna.pruners.NopPruner()
+)
 def hang(trial):
   print(trial.suggest_float("x", 0, 1), flush=True)
   time.sleep(100)
@@ -270,8 +276,11 @@ def test_unusable_storage_raises_an_error(url, monkeypatch):
 @pytest.mark.slow
 def test_processes_start_a_study_concurrently(storage):
   code = f"""
+import optuna
 from agents.sweeps import study as study_lib
-study = study_lib.Study({storage!r}, "name", {{"steps": 1}}, 20)
+study = study_lib.Study(
+  {storage!r}, "name", {{"steps": 1}}, optuna.samplers.TPESampler(), optuna.pruners.NopPruner()
+)
 study.run(lambda trial: trial.suggest_float("x", 0, 1), 12, 2,
           lambda: False, print)
 """

@@ -31,6 +31,9 @@ _SHORTER = {
   "--size 160": "--size 64",
   "--episode -1": "--episode -1 --size 64",
   "--trials 50 --steps 3e5": "--trials 2 --steps 2048 --set eval_episodes=1",
+  "--population 4 --generations 5 --steps 2e5": (
+    f"--population 2 --generations 2 --steps 1024 {_SMALL}"
+  ),
 }
 _LEFT_OUT = "pip ", "python3 -m venv ", "tensorboard ", "python -m benchmarks."
 
@@ -99,9 +102,12 @@ def test_commands_about_forks(tmp_path):
 def test_commands_about_sweeps(tmp_path):
   pytest.importorskip("optuna")
   text = (command.ROOT / "docs" / "sweeps.md").read_text()
-  (tmp_path / "space.yaml").write_text(re.search(r"```yaml\n(algorithm.*?)```", text, re.S)[1])
-  sweep, report = (_run(line, tmp_path) for line in _commands("docs/sweeps.md"))
+  spaces = re.findall(r"```yaml\n(algorithm.*?)```", text, re.S)
+  for name, space in zip(("space.yaml", "rates.yaml"), spaces, strict=True):
+    (tmp_path / name).write_text(space)
+  sweep, report, population = (_run(line, tmp_path) for line in _commands("docs/sweeps.md"))
   assert "To train with the best" in sweep
+  assert "4 of them are complete" in population
   assert (tmp_path / "logdir" / "sweeps" / "cheetah").is_dir() and ".html" in report
 
 
