@@ -1,7 +1,8 @@
 """Write a report on runs as one self-contained HTML file.
 
 The report contains learning curves over steps and over hours, intervals over
-seeds, published results, speed, and settings. A CSV file contains all scores.
+seeds, probabilities of improvement between groups of runs, published results,
+speed, and settings. A CSV file contains all scores.
 
 examples:
   %(prog)s ~/logdir

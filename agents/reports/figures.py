@@ -55,17 +55,23 @@ def learning(groups: Sequence[results.RunGroup]) -> str:
         x, score = scale * curve[0], curve[1]
         axes.plot(x, score.mean, line, color=color)
         axes.fill_between(x, score.low, score.high, color=color, alpha=0.15, linewidth=0)
-    for published in published_scores.up_to(
-      groups[0].task, max(run.rows[-1]["step"] for run in runs)
+    # Texts of similar scores would overlap on the same side.
+    for published, (x, side) in zip(
+      sorted(
+        published_scores.up_to(groups[0].task, max(run.rows[-1]["step"] for run in runs)),
+        key=lambda published: published.score,
+      ),
+      itertools.cycle(((0.01, "left"), (0.99, "right"))),
     ):
       for axes in (by_steps, by_time):
         axes.axhline(published.score, color=_INK, alpha=0.6, linewidth=1, linestyle=":")
       by_steps.annotate(
         f"{published.score:,.6g} after {published.steps / 1e6:g}M: {published.source}",
-        (0.01, published.score),
+        (x, published.score),
         xycoords=("axes fraction", "data"),
         xytext=(0, 2),
         textcoords="offset points",
+        horizontalalignment=side,
         fontsize=7.5,
         alpha=0.8,
       )

@@ -7,12 +7,11 @@ import io
 import itertools
 import pathlib
 import string
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from agents.reports import curves, figures, published_scores, results
+from agents.reports import curves, elements, figures, improvement_tables, published_scores, results
 from agents.training.monitoring import time_usage
 
 
@@ -37,13 +36,18 @@ def page(groups: Sequence[results.RunGroup], title: str) -> str:
     "first of its incomplete runs ends."
     if num_incomplete
     else "",
-    tasks="\n".join(
-      _task(task, list(members))
-      for task, members in (itertools.groupby(groups, lambda group: group.task))
+    sections="\n".join(
+      [
+        *(
+          _task(task, list(members))
+          for task, members in itertools.groupby(groups, lambda group: group.task)
+        ),
+        improvement_tables.over_tasks(groups),
+        _settings(groups),
+        _speed(groups),
+        _warnings(groups),
+      ]
     ),
-    speed=_speed(groups),
-    differences=_differences(groups),
-    warnings=_warnings(groups),
   )
 
 
@@ -85,27 +89,52 @@ def _runs(groups: Sequence[results.RunGroup]) -> list[tuple[results.RunGroup, re
 
 
 def _task(task: str, groups: list[results.RunGroup]) -> str:
-  """Returns the section of a task: heading, figure and table."""
-  names, rows = [], []
-  for group, color in zip(groups, itertools.cycle(figures.COLORS)):
-    names.append(f'<i class="swatch" style="background:{color}"></i>{html.escape(group.label)}')
+  """Returns the section of a task: heading, figure and tables."""
+  names = {
+    group.label: elements.colored(group.label, color)
+    for group, color in zip(groups, itertools.cycle(figures.COLORS))
+  }
+  legend = "".join(f"<span>{name}</span>" for name in names.values())
+  return "\n".join(
+    [
+      elements.heading(task, task),
+      elements.figure(
+        "Return over steps and over time",
+        f'<div class="legend">{legend}</div>\n{figures.learning(groups)}',
+        task,
+        "curves",
+      ),
+      elements.figure(
+        "Last scores, at the last step that all runs of a group have reached",
+        _scores(groups, names),
+        task,
+        "scores",
+      ),
+      improvement_tables.on_task(groups, names),
+    ]
+  )
+
+
+def _scores(groups: Sequence[results.RunGroup], names: dict[str, str]) -> str:
+  """Returns a table with the last scores of groups, whose names are in HTML."""
+  rows = []
+  for group in groups:
     hours = float(np.mean([run.rows[-1]["seconds"] for run in group.runs])) / 3600
-    best = published_scores.best(task, group.runs[0].config.steps)
+    best = published_scores.best(group.task, group.runs[0].config.steps)
     rows.append(
       [
-        names[-1],
+        names[group.label],
         ", ".join(map(str, sorted(run.config.seed for run in group.runs))),
         f"{curves.final(group.runs, 'eval')[0]:,}",
         *_final(group, "eval"),
         *_final(group, "train"),
         f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min",
-        html.escape(f"{_number(best.score)} after {best.steps / 1e6:g}M ({best.source})")
+        html.escape(f"{elements.number(best.score)} after {best.steps / 1e6:g}M ({best.source})")
         if best
         else "-",
       ]
     )
-  legend = "".join(f"<span>{name}</span>" for name in names)
-  table = _table(
+  return elements.table(
     [
       "",
       "seeds",
@@ -119,10 +148,6 @@ def _task(task: str, groups: list[results.RunGroup]) -> str:
     ],
     rows,
   )
-  return (
-    f"<h2>{html.escape(task)}</h2>\n<figure>{figures.learning(groups)}"
-    f'<figcaption class="legend">{legend}</figcaption></figure>\n{table}'
-  )
 
 
 def _final(group: results.RunGroup, phase: str) -> list[str]:
@@ -133,11 +158,14 @@ def _final(group: results.RunGroup, phase: str) -> list[str]:
   estimate = curves.estimate(scores)
   spread = interval = count = ""
   if len(scores) > 1:
-    spread = f" ± {_number(scores.std(ddof=1))}"
-    interval = f" [{_number(estimate.low)}, {_number(estimate.high)}]"
+    spread = f" ± {elements.number(scores.std(ddof=1))}"
+    interval = f" [{elements.number(estimate.low)}, {elements.number(estimate.high)}]"
   if len(scores) < len(group.runs):
     count = f" ({len(scores)} of {len(group.runs)})"
-  return [f"{_number(scores.mean())}{spread}{count}", f"{_number(estimate.mean)}{interval}"]
+  return [
+    f"{elements.number(scores.mean())}{spread}{count}",
+    f"{elements.number(estimate.mean)}{interval}",
+  ]
 
 
 def _speed(groups: Sequence[results.RunGroup]) -> str:
@@ -155,46 +183,53 @@ def _speed(groups: Sequence[results.RunGroup]) -> str:
       for run in group.runs
       if (train := [row for row in run.rows if row["phase"] == "train"])
     ]
-    row = [_name(group)]
+    row = [elements.name(group)]
     for column, form in columns.items():
       values = [value for total in totals if (value := total[column]) is not None]
       row.append(format(np.mean(values), form) if values else "-")
     rows.append(row)
-  return _table(["", "steps/s", "limit", "share", *time_usage.PARTS], rows)
+  caption = (
+    "&ldquo;steps/s&rdquo; is the number of training steps per second, without the time of "
+    "evaluation and compilation. &ldquo;limit&rdquo; is this number if workers only step "
+    "environments, and &ldquo;share&rdquo; is the speed divided by the limit. The other columns "
+    "are shares of the wall-clock time."
+  )
+  table = elements.table(["group", "steps/s", "limit", "share", *time_usage.PARTS], rows)
+  return (
+    f"{elements.heading('Speed', 'speed')}\n{elements.figure(caption, table, 'speed', 'table')}"
+  )
 
 
-def _differences(groups: Sequence[results.RunGroup]) -> str:
+def _settings(groups: Sequence[results.RunGroup]) -> str:
+  """Returns a section with the settings that differ, "" for a single group."""
   if len(groups) < 2:
     return ""
+  settings = results.differences(groups)
   rows = [
-    [html.escape(str(cell)) for cell in (key, *values)]
-    for key, values in results.differences(groups).items()
+    [
+      elements.name(group),
+      _final(group, "eval")[1],
+      *(html.escape(str(values[index])) for values in settings.values()),
+    ]
+    for index, group in enumerate(groups)
   ]
-  return "\n<h2>Settings that differ</h2>\n" + _table(["", *map(_name, groups)], rows)
+  table = elements.table(["group", "IQM [95 %], mean action", *map(html.escape, settings)], rows)
+  caption = "A click on the name of a column sorts the rows by this column."
+  return (
+    f"{elements.heading('Settings that differ', 'differences')}\n"
+    f"{elements.figure(caption, table, 'settings')}"
+  )
 
 
 def _warnings(groups: Sequence[results.RunGroup]) -> str:
   """Returns a section with the warnings of all runs, "" without warnings."""
   lines = [
-    f"<li>{_name(group)}, seed {run.config.seed}, step {row['step']:,}: {html.escape(warning)}</li>"
+    f"<li>{elements.name(group)}, seed {run.config.seed}, step {row['step']:,}: "
+    f"{html.escape(warning)}</li>"
     for group, run in _runs(groups)
     for row in run.rows
     for warning in row.get("warnings", [])
   ]
-  return "\n<h2>Warnings</h2>\n<ul>" + "\n".join(lines) + "</ul>" if lines else ""
-
-
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-  def line(cells: Iterable[str], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
-
-  lines = [line(header, "th"), *(line(row, "td") for row in rows)]
-  return '<div class="wide"><table>\n' + "\n".join(lines) + "\n</table></div>"
-
-
-def _name(group: results.RunGroup) -> str:
-  return html.escape(f"{group.task}: {group.label}")
-
-
-def _number(value: Any) -> str:
-  return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+  if not lines:
+    return ""
+  return f"{elements.heading('Warnings', 'warnings')}\n<ul>" + "\n".join(lines) + "</ul>"

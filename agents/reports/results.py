@@ -140,7 +140,7 @@ def group(runs: Sequence[RunResults]) -> list[RunGroup]:
   for run in runs:
     key = json.dumps(run.settings, sort_keys=True)
     by_settings.setdefault(key, []).append(run)
-  representatives = [members[0] for members in by_settings.values()]
+  representatives = [(members[0], members[0].settings) for members in by_settings.values()]
   groups = [
     RunGroup(task(members[0].config.env), _label(members[0], representatives), members)
     for members in by_settings.values()
@@ -181,17 +181,17 @@ def task(env: config_lib.Env) -> str:
   return " ".join([env.id, *changes])
 
 
-def _label(run: RunResults, representatives: Sequence[RunResults]) -> str:
+def _label(run: RunResults, representatives: Sequence[tuple[RunResults, dict[str, Any]]]) -> str:
   """Returns the config's name; adds settings unless the name is unique.
 
   Args:
     run: Run of the group to label.
-    representatives: One run of each group.
+    representatives: One run of each group, with its settings.
   """
   run_task = task(run.config.env)
   same_name = [
-    other.settings
-    for other in representatives
+    settings
+    for other, settings in representatives
     if other.name == run.name and task(other.config.env) == run_task
   ]
   differing = [

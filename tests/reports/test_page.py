@@ -1,4 +1,7 @@
-"""The report is one HTML page without references to other files."""
+"""The report is one HTML page without references to other files.
+
+`test_page_in_browser` tests the same page in a browser.
+"""
 
 import csv
 import html.parser
@@ -82,9 +85,30 @@ def test_page_is_well_formed_and_references_no_other_file(text):
   local = {f"#{name}" for name in checked.ids}
   assert checked.links and set(checked.links) <= local
   assert set(re.findall(r"url\((#[^)]*)\)", text)) <= local
-  assert "@import" not in text and "<script" not in text
+  assert "@import" not in text and "fetch(" not in text
   for url in re.findall(r"https?://[^\"' <]+", text):
     assert "www.w3.org" in url, url  # XML namespaces, not links.
+
+
+def test_each_heading_figure_and_table_has_a_permalink(text):
+  checked = _ParsedPage(text)
+  names = re.findall(r'<(?:h2|figure) id="([^"]*)">', text)
+  assert names == [
+    "HalfCheetah-v5",
+    "HalfCheetah-v5-curves",
+    "HalfCheetah-v5-scores",
+    "Hopper-v5",
+    "Hopper-v5-curves",
+    "Hopper-v5-scores",
+    "differences",
+    "settings",
+    "speed",
+    "speed-table",
+    "warnings",
+  ]
+  links = [link for link in checked.links if link.removeprefix("#") in names]
+  assert links == [f"#{name}" for name in names]
+  assert text.count("<svg") + text.count("<table") == text.count("<figure")
 
 
 def test_page_supports_light_and_dark_color_schemes(text):
@@ -99,7 +123,7 @@ def test_page_supports_light_and_dark_color_schemes(text):
 
 
 def test_tables_show_scores_seeds_speed_and_published_scores(text):
-  cells = [content for tag, content in _ParsedPage(text).texts if tag == "td"]
+  cells = [content for tag, content in _ParsedPage(text).texts if tag in ("td", "th")]
   assert "0, 1, 2" in cells
   assert "3,000 ± 1,000" in cells  # Mean of 2000, 3000, 4000.
   assert any(cell.startswith("3,000 [2,") for cell in cells)
