@@ -1,11 +1,17 @@
 """The package works from a wheel, a checkout and a source archive."""
 
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
 
+import nbclient
+import nbformat
 import pytest
 
 from tests.support import command
@@ -145,3 +151,53 @@ def test_installed_commands_work_from_any_folder(installed, tmp_path):
   )
   done = _run(installed, tmp_path, "train", "--config", "mine.py", "--print-config")
   assert "env.id: CartPole-v1" in done.stdout, done.stderr
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+  """Returns the name of a Jupyter kernel in a new environment, and its folder.
+
+  The environment also contains the packages of the current one, because
+  `.ci/run` has installed them in a new environment already.
+  """
+  folder, packages = tmp_path / "environment", tmp_path / "packages"
+  venv.create(folder)
+  packages.mkdir()
+  for path in pathlib.Path(sysconfig.get_path("purelib")).iterdir():
+    if "batched_ppo" not in path.name:
+      (packages / path.name).symlink_to(path)
+  (site,) = folder.glob("lib/python*/site-packages")
+  (site / "packages.pth").write_text(str(packages))
+  specification = {
+    "argv": [f"{folder}/bin/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+    "display_name": "new",
+    "language": "python",
+    "env": {"PYTHONPATH": ""},
+  }
+  path = tmp_path / "jupyter" / "kernels" / "new" / "kernel.json"
+  path.parent.mkdir(parents=True)
+  path.write_text(json.dumps(specification))
+  monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+  return "new", folder
+
+
+def test_quickstart_installs_the_wheel_trains_plots_and_films(wheel, kernel, tmp_path):
+  kernel_name, environment = kernel
+  folder = tmp_path / "notebook"
+  folder.mkdir()
+  shutil.copy(wheel, folder)
+  notebook = nbformat.read(command.ROOT / "docs" / "quickstart.ipynb", 4)
+  tags = [cell.metadata.get("tags") for cell in notebook.cells]
+  shorter = nbformat.v4.new_code_cell("STEPS = 2_048")
+  notebook.cells.insert(tags.index(["parameters"]) + 1, shorter)
+  notebook.cells.append(nbformat.v4.new_code_cell("import agents; print(agents.__file__)"))
+  nbclient.NotebookClient(
+    notebook, timeout=300, kernel_name=kernel_name, resources={"metadata": {"path": str(folder)}}
+  ).execute()
+  *_, train, plot, film, place = (
+    cell.outputs for cell in notebook.cells if cell.cell_type == "code"
+  )
+  assert "Finished 2,048 steps" in "".join(output.get("text", "") for output in train)
+  assert any("image/png" in output.get("data", {}) for output in plot)
+  assert any("<video" in output.get("data", {}).get("text/html", "") for output in film)
+  assert pathlib.Path(place[0].text.strip()).is_relative_to(environment)
