@@ -265,9 +265,9 @@ class Config:
   steps: _AtLeast1[int] = 1_000_000
   # Earlier budgets, in steps, of a run that was extended.
   extended_from: tuple[int, ...] = ()
-  # Run and step whose variables the run started with, as RUN@STEP; null if they
-  # were initialized.
-  forked_from: str | None = None
+  # Earlier runs of a fork, oldest first, each as RUN@STEP with the step of the
+  # checkpoint with which the next run started.
+  forked_from: tuple[str, ...] = ()
   # Seed of all random numbers in the run.
   seed: _AtLeast0[int] = 0
   # Number of environments that step together as one batch.

@@ -80,7 +80,7 @@ _CHANGES = {
   "network.share_core": False,
   "steps": 12,
   "extended_from": [6],
-  "forked_from": "run@7",
+  "forked_from": ["run@7"],
   "seed": 13,
   "num_envs": 8,
   "num_workers": 2,

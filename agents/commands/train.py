@@ -208,7 +208,7 @@ def _new(args: argparse.Namespace) -> tuple[merge_settings.Settings, Any]:
     from agents.training import fork
 
     origin = fork.find(origin, args.code)
-    changes["forked_from"] = origin.name
+    changes["forked_from"] = origin.lineage
   if args.config:
     settings = merge_settings.of_new_run(args.config, args.preset, changes)
   else:

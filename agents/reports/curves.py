@@ -56,7 +56,8 @@ def curve(
 ) -> tuple[np.ndarray, Estimate] | None:
   """Returns the learning curve of runs over steps or hours.
 
-  Scores between two reports are interpolated. A curve over steps ends where the
+  Scores between two reports are interpolated. The steps of a fork begin at the
+  step of its origin. A curve over steps ends where the
   first run ends. A curve over hours ends where the first incomplete run ends,
   or where the last run ends if all runs are complete. Complete runs keep their
   last score until the curve ends.
@@ -74,7 +75,8 @@ def curve(
   series, incomplete_ends = [], []
   for run in runs:
     if rows := run.phase(phase):
-      x = [row["step"] if unit == "steps" else row["seconds"] / 3600 for row in rows]
+      start = run.origin[1]
+      x = [start + row["step"] if unit == "steps" else row["seconds"] / 3600 for row in rows]
       series.append((x, [row["return_mean"] for row in rows]))
       if not run.complete:
         incomplete_ends.append(x[-1])
@@ -85,6 +87,27 @@ def curve(
     last = min(incomplete_ends or [max(x[-1] for x, _ in series)])
   grid = np.linspace(first, max(first, last), _NUM_POINTS)
   return grid, estimate(np.array([np.interp(grid, x, scores) for x, scores in series]))
+
+
+def branch(run: results.RunResults, runs: Sequence[results.RunResults]) -> np.ndarray | None:
+  """Returns the line from the curve of a fork's origin to the fork.
+
+  Args:
+    run: Any run.
+    runs: Runs of the same task, which may contain the origin.
+
+  Returns:
+    Steps and scores of the origin at the fork, and of the first evaluation of
+    the fork, of shape [2, 2]; None if one of them is missing.
+  """
+  name, start = run.origin
+  origins = [other for other in runs if other.path.name == name]
+  rows = run.phase("eval")
+  if not (origins and rows and (before := origins[0].phase("eval"))):
+    return None
+  steps = [origins[0].origin[1] + row["step"] for row in before]
+  score = np.interp(start, steps, [row["return_mean"] for row in before])
+  return np.array([[start, start + rows[0]["step"]], [score, rows[0]["return_mean"]]])
 
 
 def final(runs: Sequence[results.RunResults], phase: str) -> tuple[int, np.ndarray]:

@@ -55,10 +55,16 @@ def learning(groups: Sequence[results.RunGroup]) -> str:
         x, score = scale * curve[0], curve[1]
         axes.plot(x, score.mean, line, color=color)
         axes.fill_between(x, score.low, score.high, color=color, alpha=0.15, linewidth=0)
+    for group, color in zip(groups, itertools.cycle(COLORS)):
+      for run in group.runs:
+        if (branch := curves.branch(run, runs)) is not None:
+          by_steps.plot(*branch, ":", color=color)
     # Texts of similar scores would overlap on the same side.
     for published, (x, side) in zip(
       sorted(
-        published_scores.up_to(groups[0].task, max(run.rows[-1]["step"] for run in runs)),
+        published_scores.up_to(
+          groups[0].task, max(run.origin[1] + run.rows[-1]["step"] for run in runs)
+        ),
         key=lambda published: published.score,
       ),
       itertools.cycle(((0.01, "left"), (0.99, "right"))),

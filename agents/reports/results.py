@@ -56,6 +56,12 @@ class RunResults(NamedTuple):
     }
 
   @property
+  def origin(self) -> tuple[str, int]:
+    """Run from which a fork started, or "", and all steps before the fork."""
+    lineage = [text.rpartition("@") for text in self.config.forked_from]
+    return lineage[-1][0] if lineage else "", sum(int(step) for _, _, step in lineage)
+
+  @property
   def complete(self) -> bool:
     """Whether the run evaluated the policy after its last training step."""
     return any(row["phase"] == "eval" and row["step"] >= self.config.steps for row in self.rows)

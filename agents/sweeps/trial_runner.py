@@ -120,7 +120,7 @@ class TrialRunner:
     if not parent:
       return []
     origin = fork.find(str(self.folder(parent)))
-    settings["forked_from"] = origin.name
+    settings["forked_from"] = origin.lineage
     return ["--from", f"{origin.run.path}@{checkpoint.step_of(origin.path)}"]
 
   def folder(self, trial: optuna.Trial | optuna.trial.FrozenTrial) -> pathlib.Path:

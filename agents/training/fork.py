@@ -33,6 +33,11 @@ class Origin(NamedTuple):
     """Name of the run, and step of the checkpoint, as RUN@STEP."""
     return f"{self.run.path.name}@{checkpoint.step_of(self.path)}"
 
+  @property
+  def lineage(self) -> list[str]:
+    """Value of the setting `forked_from` of the new run."""
+    return [*self.run.config.forked_from, self.name]
+
 
 def find(text: str, code: Sequence[str | os.PathLike] = ()) -> Origin:
   """Finds a checkpoint.

@@ -250,7 +250,7 @@ def test_interrupted_population_trains_the_same_policies(tmp_path):
     configs = [run_folder.RunFolder(run).config for run in runs]
     assert [config.steps for config in configs] == [200] * 4
     best = max((command.rows(run)[-1]["return_mean"], run) for run in runs[:2])[1]
-    assert [config.forked_from for config in configs] == [None, None] + [f"{best.name}@200"] * 2
+    assert [config.forked_from for config in configs] == [(), ()] + [(f"{best.name}@200",)] * 2
     checkpoints = [checkpoint.newest(run / "checkpoints") for run in runs]
     variables.append([checkpoint.load(path)[0] for path in checkpoints])
   for first, second in zip(*variables, strict=True):

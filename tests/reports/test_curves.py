@@ -105,3 +105,17 @@ def test_runs_without_scores_have_no_curve(tmp_path):
 def test_curve_of_one_report_is_a_point(tmp_path):
   steps, score = curves.curve(_runs(tmp_path, [7.0]), "eval", "steps")
   assert set(steps) == {100} and set(score.mean) == {7.0}
+
+
+def test_fork_begins_at_the_steps_of_its_origin(tmp_path):
+  origin = results.read(folders.make(tmp_path / "1-cheetah", [10.0, 20.0, 30.0], {"seed": 1}))
+  changes = {"forked_from": ["0-old@50", "1-cheetah@150"], "seed": 2}
+  fork = results.read(folders.make(tmp_path / "2-cheetah", [40.0, 50.0, 60.0], changes))
+  assert fork.origin == ("1-cheetah", 200)
+  steps, score = curves.curve([fork], "eval", "steps")
+  assert (steps[0], steps[-1], score.mean[0]) == (300, 500, 40.0)
+  hours, _ = curves.curve([fork], "eval", "hours")
+  assert hours[0] == curves.curve([origin], "eval", "hours")[0][0]
+  # The score of the origin between its first and its second evaluation.
+  np.testing.assert_allclose(curves.branch(fork, [origin, fork]), [[200, 300], [20.0, 40.0]])
+  assert curves.branch(origin, [origin, fork]) is None and curves.branch(fork, [fork]) is None

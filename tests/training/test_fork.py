@@ -47,7 +47,7 @@ def test_fork_starts_with_weights_moments_and_normalization(source, tmp_path, ca
   origin = fork.find(f"{source.path}@80")
   assert origin.name == f"{source.path.name}@80"
   # Another task with equal spaces.
-  config = _CONFIG.override({"env.kwargs.g": 5.0, "forked_from": origin.name, "steps": 80})
+  config = _CONFIG.override({"env.kwargs.g": 5.0, "forked_from": origin.lineage, "steps": 80})
   forked = _train(tmp_path, config, origin=origin)
   before, after = _variables(source, 80), _variables(forked, 0)
   assert before.keys() == after.keys()

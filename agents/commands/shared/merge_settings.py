@@ -56,7 +56,7 @@ def of_fork(
   Raises:
     ConfigError: If a name is unknown or a value is invalid.
   """
-  config = config.override({"extended_from": [], "forked_from": None})
+  config = config.override({"extended_from": []})
   _, _, name = run.partition("-")  # The start time precedes the name.
   return _merge(name or run, (f"run {run}", config), preset_names, changes)
 
