@@ -181,7 +181,7 @@ def differing_reports(rows: Rows, reference: Rows) -> list[str]:
     return {
       name: value
       for name, value in row.items()
-      if name not in _VARYING and not name.endswith("_share")
+      if name not in _VARYING and not name.endswith(("_share", "_memory"))
     }
 
   steps = [

@@ -135,6 +135,11 @@ class BatchEnv:
     """Seconds that a worker has spent in steps, averaged over the workers."""
     return float(self._busy_seconds.sum()) / self.parallel
 
+  @property
+  def worker_pids(self) -> list[int]:
+    """Process ids of the workers; empty if there are no workers."""
+    return self._workers.pids if self._workers else []
+
   def take_finished(self) -> list[episode_data.Episode]:
     """Returns the episodes that ended since the previous call, in order."""
     return self._log.take_finished()

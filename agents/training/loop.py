@@ -20,6 +20,8 @@ from agents.training import schedule as schedule_lib
 from agents.training import trainer as trainer_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import (
+  layer_norms,
+  memory,
   metrics_row,
   metrics_writer,
   progress,
@@ -242,7 +244,7 @@ class Loop:
 
   def _report(self, epoch: epoch_result.Epoch) -> None:
     """Writes a row about training since the previous report."""
-    time_shares = self._time_usage.row()
+    performance = {**self._time_usage.row(), **memory.usage(self._trainer.worker_pids)}
     self._time_usage = time_usage.TimeUsage()
     warnings = self._warnings.examine(epoch.metrics)
     self._write(
@@ -251,7 +253,7 @@ class Loop:
         self._seconds,
         self._statistics,
         epoch.metrics,
-        time_shares,
+        performance,
         warnings,
         self._restarts,
       )
@@ -273,7 +275,13 @@ class Loop:
     if result:
       self._schedule.last["eval_every"] = self.step
       self._remaining_time.add_evaluation(time.monotonic() - start)
-      row = metrics_row.evaluation_row(self.step, self._seconds, epoch_result.Statistics(*result))
+      algorithm = self._trainer.algorithm
+      row = metrics_row.evaluation_row(
+        self.step,
+        self._seconds,
+        epoch_result.Statistics(*result),
+        layer_norms.layer_norms(algorithm.weights, algorithm.variables()),
+      )
       self._write(row)
       self._save_best(row.fields["return_mean"])
       if self._config.histograms and epoch:

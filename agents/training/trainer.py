@@ -238,6 +238,12 @@ class Trainer:
       values["actions"] = action.numpy()[valid.numpy()]
     return {name: array.ravel() for name, array in values.items() if array.size}
 
+  @property
+  def worker_pids(self) -> list[int]:
+    """Process ids of the workers of training and evaluation environments."""
+    envs = [self.train_env, *([self.evaluator.env] if self.evaluator else [])]
+    return sorted({pid for env in envs for pid in env.batch_env.worker_pids})
+
   def change_random_numbers(self, number: int) -> None:
     """Uses other random numbers in all further epochs.
 

@@ -143,9 +143,14 @@ def test_metrics_rows_have_all_fields_with_consistent_values(finished):
   }
   assert all(
     set(row)
-    == common | parts | {"steps_per_second", "step_limit", "limit_share", "warnings", "restarts"}
+    == common
+    | parts
+    | {"steps_per_second", "step_limit", "limit_share", "warnings", "restarts"}
+    | {"trainer_memory", "worker_memory"}
     for row in train
   )
+  assert all(100 < row["trainer_memory"] < 10_000 for row in train)
+  assert all(10 < row["worker_memory"] < 10_000 for row in train)
   assert all(set(row) == common for row in evals)
   # Four environments have episodes of 200 steps, which end at training steps
   # 800 and 1600.
@@ -180,7 +185,19 @@ def _tags(folder, phase):
 @pytest.mark.slow
 def test_tensorboard_has_all_tags_at_the_reported_steps(finished):
   tags = {phase: _tags(finished[0], phase) for phase in ("train", "eval")}
-  assert tags["eval"].keys() == {"score/return", "score/length"}
+  weights = [
+    f"{network}/{layer}/{part}"
+    for network in ("policy", "value")
+    for layer in ("hidden_0", "hidden_1", "output")
+    for part in ("kernel", "bias")
+  ]
+  assert tags["eval"].keys() == {
+    "score/return",
+    "score/length",
+    *(f"{kind}_norms/{name}" for kind in ("weight", "gradient") for name in weights),
+    "weight_norms/policy/log_std",
+    "gradient_norms/policy/log_std",
+  }
   assert tags["train"].keys() == {
     "histograms/actions",
     "histograms/advantages",
@@ -215,6 +232,8 @@ def test_tensorboard_has_all_tags_at_the_reported_steps(finished):
     "performance/rest_share",
     "performance/step_limit",
     "performance/limit_share",
+    "performance/trainer_memory",
+    "performance/worker_memory",
     "reliability/restarts",
   }
   assert tags["train"]["policy/kl"] == list(range(200, STEPS + 1, 200))

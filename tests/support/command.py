@@ -115,7 +115,7 @@ def rows(folder: pathlib.Path) -> list[dict]:
     {
       name: value
       for name, value in json.loads(line).items()
-      if name not in time_fields and not name.endswith("_share")
+      if name not in time_fields and not name.endswith(("_share", "_memory"))
     }
     for line in (folder / "metrics.jsonl").read_text().splitlines()
   ]

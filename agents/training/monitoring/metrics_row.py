@@ -34,7 +34,7 @@ def training_row(
   seconds: float,
   statistics: epoch_result.Statistics,
   metrics: dict[str, float],
-  time_shares: dict[str, float | None],
+  performance: dict[str, float | None],
   warnings: Sequence[str],
   restarts: int,
 ) -> MetricsRow:
@@ -45,7 +45,7 @@ def training_row(
     seconds: Seconds since the start of the run, across resumes.
     statistics: Statistics of the episodes since the previous report.
     metrics: Metrics of the latest update, by name.
-    time_shares: Result of `TimeUsage.row`.
+    performance: Results of `TimeUsage.row` and `memory.usage`.
     warnings: Warnings of this report.
     restarts: Replaced environments and workers, across resumes.
   """
@@ -55,25 +55,28 @@ def training_row(
     step,
     seconds,
     statistics,
-    {**time_shares, "warnings": warnings, "restarts": restarts},
+    {**performance, "warnings": warnings, "restarts": restarts},
     {
       **{f"{groups[name]}/{name}": value for name, value in metrics.items()},
       "reliability/restarts": restarts,
-      **{f"performance/{name}": value for name, value in time_shares.items()},
+      **{f"performance/{name}": value for name, value in performance.items()},
       **statistics.mean_infos(),
     },
   )
 
 
-def evaluation_row(step: int, seconds: float, statistics: epoch_result.Statistics) -> MetricsRow:
+def evaluation_row(
+  step: int, seconds: float, statistics: epoch_result.Statistics, norms: dict[str, float]
+) -> MetricsRow:
   """Returns the row of an evaluation.
 
   Args:
     step: Environment steps so far.
     seconds: Seconds since the start of the run, across resumes.
     statistics: Statistics of the episodes of the evaluation.
+    norms: Result of `layer_norms`; only for TensorBoard.
   """
-  return _row("eval", step, seconds, statistics, {}, {})
+  return _row("eval", step, seconds, statistics, {}, {**norms})
 
 
 def _row(

@@ -39,7 +39,7 @@ def _written_tags(*folders) -> set[str]:
     for part in ("", "train", "eval"):
       events = event_accumulator.EventAccumulator(str(folder / part))
       tags |= set(events.Reload().Tags()["tensors"])
-  return {re.sub("^reward_parts/.*", "reward_parts/...", tag) for tag in tags}
+  return {re.sub("^(reward_parts|(weight|gradient)_norms)/.*", r"\1/...", tag) for tag in tags}
 
 
 @pytest.mark.slow

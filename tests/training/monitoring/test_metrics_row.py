@@ -45,13 +45,14 @@ def test_training_row_contains_every_metric_once():
   }
 
 
-def test_evaluation_row_contains_only_episodes():
-  row = metrics_row.evaluation_row(80, 1.0, _EPISODES)
+def test_evaluation_row_contains_episodes_and_for_tensorboard_norms():
+  row = metrics_row.evaluation_row(80, 1.0, _EPISODES, {"weight_norms/x": 5.0})
   assert row.fields["phase"] == "eval"
   assert row.fields["return_mean"] == row.scalars["score/return"] == 2.0
-  assert row.scalars.keys() == {"score/return", "score/length"}
+  assert row.scalars.keys() == {"score/return", "score/length", "weight_norms/x"}
+  assert "weight_norms/x" not in row.fields
 
 
 def test_scores_of_a_row_without_episodes_are_none():
-  row = metrics_row.evaluation_row(80, 1.0, epoch_result.Statistics())
+  row = metrics_row.evaluation_row(80, 1.0, epoch_result.Statistics(), {})
   assert row.fields["return_mean"] is row.scalars["score/return"] is None
