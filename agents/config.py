@@ -308,9 +308,19 @@ class Config:
   checkpoint_every: _AtLeast1[int | None] = None
   # Steps between videos of training episodes; null records no videos.
   video_every: _AtLeast1[int | None] = None
+  # Writes the graph of one epoch to TensorBoard.
+  trace_graph: bool = False
+  # Class `module:Class` that receives all metrics and films, such as
+  # "agents.loggers.wandb:WandbLogger"; see docs/extending.md.
+  logger: str | None = None
 
   def __post_init__(self) -> None:
     _check_values(self)
+    _require(
+      self.logger is None or all(self.logger.partition(":")),
+      "`logger` must be null, or name a class as `module:Class`, such as "
+      f"agents.loggers.wandb:WandbLogger. Received: {self.logger!r}.",
+    )
     _require(
       not self.data_parallel or self.algorithm.type == "ppo",
       "`data_parallel` needs algorithm.type=ppo; all machines compute "

@@ -25,6 +25,7 @@ from agents.environments import backends
 from agents.environments import train_env as train_env_lib
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
+from agents.loggers import base
 from agents.training import compile_cache, early_end, fork
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import progress, quiet_imports
@@ -122,6 +123,9 @@ def check(config: config_lib.Config) -> None:
     with quiet_imports.quiet_imports():  # Custom classes import TensorFlow.
       from agents import build
     build.check(config)
+  if config.logger:
+    with quiet_imports.quiet_imports():  # Loggers may import TensorFlow.
+      base.find(config.logger)
 
 
 def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:

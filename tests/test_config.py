@@ -97,6 +97,8 @@ _CHANGES = {
   "checkpoint_every": 6,
   "histograms": False,
   "video_every": 5,
+  "trace_graph": True,
+  "logger": "module:F",
 }
 
 

@@ -102,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     "environment steps between videos of training episodes; rendering takes minutes, and the "
     "next video starts after the previous one is complete (default: no videos)",
   )
+  both("--trace-graph", "write the graph of one epoch to TensorBoard (default: no graph)")
   both(
     "--no-env-processes",
     "step environments in this process, for debugging (default: one process per CPU core)",
@@ -203,7 +204,7 @@ def _new(args: argparse.Namespace) -> tuple[merge_settings.Settings, Any]:
   if args.code and not origin:
     raise config_lib.ConfigError("--code needs an existing run; a new run may name any module.")
   parsing.import_from_current_folder()
-  changes = parsing.settings(args, "seed", "steps", "device", "video_every", "eager")
+  changes = parsing.settings(args, "seed", "steps", "device", "video_every", "trace_graph", "eager")
   if origin:
     from agents.training import fork
 
@@ -222,8 +223,8 @@ def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Setting
     if getattr(args, option):
       raise config_lib.ConfigError(
         f"--{option} can't change an existing run; a resumed run takes --steps, --device, "
-        "--video-every, --no-env-processes, --code, --until and --minutes. To train its policy "
-        f"with other settings, start a new run: --from {run}."
+        "--video-every, --trace-graph, --no-env-processes, --code, --until and --minutes. To train "
+        f"its policy with other settings, start a new run: --from {run}."
       )
   from agents import training_run
   from agents.training.run_folder import checkpoint, run_folder
@@ -232,7 +233,9 @@ def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Setting
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
   settings = merge_settings.of_old_run(
-    folder.path.name, folder.config, parsing.settings(args, "steps", "device", "video_every")
+    folder.path.name,
+    folder.config,
+    parsing.settings(args, "steps", "device", "video_every", "trace_graph"),
   )
   training_run.print_changes(folder)
   return settings, folder

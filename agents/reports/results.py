@@ -23,6 +23,8 @@ _NOT_COMPARED = (
   "histograms",
   "checkpoint_every",
   "video_every",
+  "trace_graph",
+  "logger",
   "on_env_error",
   "env_timeout",
   "max_env_restarts",

@@ -20,6 +20,7 @@ from agents.training import schedule as schedule_lib
 from agents.training import trainer as trainer_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import (
+  guarded_logger,
   layer_norms,
   memory,
   metrics_row,
@@ -115,12 +116,14 @@ class Loop:
     """Begins a new run.
 
     Raises:
+      RunError: If the logger cannot start.
       EnvironmentsError: If environments fail in their first reset.
     """
+    logger = self._make_logger(None)
     with self._record_fatal_failures():
       self._trainer.start()
     self._start_time = time.monotonic()
-    self._metrics = metrics_writer.MetricsWriter(self._folder.path)
+    self._metrics = metrics_writer.MetricsWriter(self._folder.path, None, logger)
     self._metrics.describe(self._config)
 
   def resume(self) -> None:
@@ -234,6 +237,9 @@ class Loop:
     self._remaining_time.add_epoch(epoch, seconds)
     if self._remaining_time.epochs == 1:  # It also compiles the graph.
       self._time_usage.seconds["compiling"] += seconds
+      if self._config.trace_graph:
+        with self._metrics.training_events(self.step):
+          tf.summary.graph(self._trainer.graph())
     else:
       self._time_usage.add(epoch.steps, epoch.seconds, epoch.busy_seconds)
     remaining = self._remaining_time.seconds(self.step)
@@ -292,7 +298,7 @@ class Loop:
     self._time_usage.seconds["evaluation"] += time.monotonic() - start
 
   def _write(self, row: metrics_row.MetricsRow) -> None:
-    """Writes a row to `metrics.jsonl`, TensorBoard and the terminal."""
+    """Writes a row to the files, the logger and the terminal."""
     self._metrics.write(row)
     self._progress.report(row.fields, self._remaining_time.seconds(self.step))
 
@@ -303,8 +309,7 @@ class Loop:
       Whether a video was finished.
     """
     if finished := self._video_recorder.take_finished():
-      step, gif = finished
-      self._metrics.write_video("films/training", gif, step)
+      self._metrics.write_video("films/training", finished)
     last_episode = self._recent_episodes.last
     if (
       self._schedule.is_due("video_every", self.step)
@@ -398,7 +403,15 @@ class Loop:
       raise config_lib.ConfigError(f"config.yaml and checkpoint do not fit: {error}") from error
     if changed:
       progress.note(f"Settings that differ from those of the checkpoint: {', '.join(changed)}.")
-    self._metrics = metrics_writer.MetricsWriter(self._folder.path, metadata.files)
+    self._metrics = metrics_writer.MetricsWriter(
+      self._folder.path, metadata.files, self._make_logger(self.step)
+    )
+
+  def _make_logger(self, resumed_step: int | None) -> guarded_logger.GuardedLogger | None:
+    """Returns the logger of the run, or None; see `guarded_logger`."""
+    if not self._config.logger:
+      return None
+    return guarded_logger.GuardedLogger(self._folder, resumed_step)
 
   def _check_sizes(self, sizes: Mapping[str, int]) -> None:
     """Raises ConfigError if arrays of a checkpoint are larger than expected.

@@ -238,6 +238,10 @@ class Trainer:
       values["actions"] = action.numpy()[valid.numpy()]
     return {name: array.ravel() for name, array in values.items() if array.size}
 
+  def graph(self) -> tf.Graph:
+    """Returns the graph of `train_epoch`, which contains all its functions."""
+    return self.train_epoch.get_concrete_function(self._carry, tf.constant(0.0)).graph
+
   @property
   def worker_pids(self) -> list[int]:
     """Process ids of the workers of training and evaluation environments."""

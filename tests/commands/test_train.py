@@ -464,6 +464,7 @@ def test_killed_worker_is_reported_with_its_signal(tmp_path):
     (["--config", "cheetah", "--set", "env.kwargs.x=2020-13-45"], "the value can't be read"),
     (["--config", "cheetah", "--set", "env.kwargs.xml_file=missing.xml"], "missing.xml"),
     (["--config", "cheetah", "--set", "env.id=tests.toy:Nothing"], "tests.toy has no 'Nothing'"),
+    (["--config", "cheetah", "--set", "logger=nowhere:Logger"], "No module named 'nowhere'"),
     (["--config", "cheetah", "--preset", "papr"], "Did you mean 'paper'?"),
     (["--resume", "/no/such/run", "--preset", "paper"], "--preset can't change an existing run"),
     (
@@ -576,7 +577,10 @@ def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
   seconds = json.loads((expected / "metrics.jsonl").read_text().splitlines()[-1])["seconds"]
 
   rng = random.Random(" ".join(args))
-  process = command.start("train.py", *args, "--logdir", tmp_path / "killed", cwd=tmp_path)
+  # Tracing the graph changes no result.
+  process = command.start(
+    "train.py", *args, "--trace-graph", "--logdir", tmp_path / "killed", cwd=tmp_path
+  )
   for _ in range(2):
     # The command prints the folder just before the first epoch.
     while not process.stdout.readline().startswith("folder"):
@@ -594,6 +598,9 @@ def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
   assert process.returncode == 0, output
   assert command.rows(killed) == command.rows(expected)
   command.assert_same_checkpoints(killed, expected)
+  graph = event_accumulator.EventAccumulator(str(killed / "train")).Reload().Graph()
+  assert "EagerPyFunc" in {node.op for node in graph.node}  # Calls the environments.
+  assert any("learn" in each.signature.name for each in graph.library.function)
 
 
 @pytest.mark.slow

@@ -62,9 +62,10 @@ def test_runs_that_differ_in_irrelevant_settings_form_one_group(tmp_path):
     cheetah={},
     cheetah_b={"seed": 3},
     cheetah_c={"num_workers": 1, "env_processes": False, "eval_every": 7},
+    cheetah_d={"logger": "module:Class", "trace_graph": True},
   )
   assert [(group.task, group.label, len(group.runs)) for group in groups] == [
-    ("HalfCheetah-v5", "cheetah", 3)
+    ("HalfCheetah-v5", "cheetah", 4)
   ]
   assert not results.differences(groups)
 

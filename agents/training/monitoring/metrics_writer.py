@@ -1,4 +1,4 @@
-"""Writes `metrics.jsonl` and TensorBoard events.
+"""Writes `metrics.jsonl` and TensorBoard events, and calls the logger.
 
 These files only grow. A checkpoint records the lengths of the files. When a run
 resumes from the checkpoint, the files are truncated to these lengths, so no
@@ -23,9 +23,8 @@ from tensorboard.plugins.image import metadata as image_metadata
 from tensorboard.plugins.scalar import summary_v2 as scalar_summary
 
 from agents import config as config_lib
-from agents.training.monitoring import metrics_row, progress
+from agents.training.monitoring import guarded_logger, metrics_row, progress, training_videos
 from agents.training.run_folder import atomic_write
-from agents.videos import video
 
 # Layout of TensorBoard's page "Custom Scalars": categories, charts, tags.
 CHARTS = pathlib.Path(__file__).with_name("charts.json")
@@ -38,6 +37,7 @@ class MetricsWriter:
     folder: Path of the run folder.
     lengths: Result of `lengths` in the checkpoint of a resumed run; None for a
       new run.
+    logger: Logger of the run; None if the run has no logger.
 
   Raises:
     ConfigError: If rows of the checkpoint are missing in `metrics.jsonl`.
@@ -45,8 +45,14 @@ class MetricsWriter:
       raise this error.
   """
 
-  def __init__(self, folder: pathlib.Path, lengths: dict[str, int] | None = None) -> None:
+  def __init__(
+    self,
+    folder: pathlib.Path,
+    lengths: dict[str, int] | None = None,
+    logger: guarded_logger.GuardedLogger | None = None,
+  ) -> None:
     self._folder = folder
+    self._logger = logger
     with self._write_errors():
       self._check_rows((lengths or {}).get("metrics.jsonl", 0))
       for path in self._paths():
@@ -57,7 +63,7 @@ class MetricsWriter:
       }
 
   def write(self, row: metrics_row.MetricsRow) -> None:
-    """Writes a row to `metrics.jsonl` and to TensorBoard.
+    """Writes a row to `metrics.jsonl`, TensorBoard and the logger.
 
     Args:
       row: Row of training or of an evaluation.
@@ -75,6 +81,8 @@ class MetricsWriter:
         step = row.fields["step"]
         tf.summary.experimental.write_raw_pb(event.SerializeToString(), step)
       writer.flush()
+    if self._logger:
+      self._logger.write(row)
 
   @contextlib.contextmanager
   def training_events(self, step: int) -> Iterator[None]:
@@ -89,18 +97,22 @@ class MetricsWriter:
     with self._write_errors(), self._writers["train"].as_default(step=step):
       yield
 
-  def write_video(self, tag: str, gif: video.Gif, step: int) -> None:
-    """Writes an animation, which TensorBoard shows among its images.
+  def write_video(self, tag: str, film: training_videos.FinishedVideo) -> None:
+    """Writes a short version of a video, which TensorBoard shows as an image.
+
+    The logger receives the path of the complete video.
 
     Args:
       tag: Tag in TensorBoard.
-      gif: Encoded animation with its size in pixels.
-      step: Training steps completed.
+      film: The video.
     """
+    gif = film.gif
     data = tf.constant([str(gif.width), str(gif.height), gif.data])
     metadata = image_metadata.create_summary_metadata(tag, "", converted_to_tensor=True)
-    with self.training_events(step):
+    with self.training_events(film.step):
       tf.summary.write(tag, data, metadata=metadata)
+    if self._logger:
+      self._logger.film(film.path, film.step)
 
   def describe(self, config: config_lib.Config) -> None:
     """Writes descriptions, chart layout and settings of a new run.
@@ -148,7 +160,7 @@ class MetricsWriter:
     return {str(path.relative_to(self._folder)): path.stat().st_size for path in self._paths()}
 
   def close(self) -> None:
-    """Closes all files.
+    """Closes all files, and the logger.
 
     Errors are ignored, because a resumed run needs only the part of the files
     that was written before its checkpoint.
@@ -156,6 +168,8 @@ class MetricsWriter:
     for file in (self._rows, *self._writers.values()):
       with contextlib.suppress(OSError, tf.errors.OpError):
         file.close()
+    if self._logger:
+      self._logger.close()
 
   def _check_rows(self, expected: int) -> None:
     """Compares the size of metrics.jsonl with its size in the checkpoint."""

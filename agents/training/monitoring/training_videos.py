@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from typing import NamedTuple
 
 import cloudpickle
 
@@ -18,6 +19,14 @@ from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import run_folder
 from agents.videos import render_pool
 from agents.videos import video as video_lib
+
+
+class FinishedVideo(NamedTuple):
+  """A video of a training episode."""
+
+  step: int  # Training step of the episode.
+  path: pathlib.Path  # MP4 file.
+  gif: video_lib.Gif  # Short version of the video.
 
 
 class VideoRecorder:
@@ -84,14 +93,13 @@ class VideoRecorder:
       with contextlib.suppress(BrokenPipeError):
         self._process.stdin.write(b"!")
 
-  def take_finished(self) -> tuple[int, video_lib.Gif] | None:
+  def take_finished(self) -> FinishedVideo | None:
     """Returns the current video if it is finished and was not returned before.
 
     Failures are printed and do not end training.
 
     Returns:
-      Training step of the episode and a short version of the video, or None if
-      no video has been finished since the last call.
+      The video, or None if no video has been finished since the last call.
     """
     if not self._process or self._process.poll() is None:
       return None
@@ -108,7 +116,7 @@ class VideoRecorder:
     if problem:
       self._print(problem)
     self.close()
-    return (self._step, gif) if gif else None
+    return FinishedVideo(self._step, self._videos / self._name, gif) if gif else None
 
   def close(self) -> None:
     """Abandons the current video. Repeated calls have no effect."""

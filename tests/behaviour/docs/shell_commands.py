@@ -56,12 +56,14 @@ def run_forked(line: str, home: pathlib.Path) -> str:
 
   Args:
     line: `python SCRIPT ...`, `python -m agents ...` or `batched-ppo ...`.
+      Variables such as `NAME=VALUE` may precede the program.
     home: Home folder and current folder.
   """
-  program, *words = (
-    str(home) + word[1:] if word.startswith("~") else word for word in shlex.split(line)
-  )
+  words = [str(home) + word[1:] if word.startswith("~") else word for word in shlex.split(line)]
   variables = {"HOME": str(home)}
+  while "=" in words[0]:
+    name, _, variables[name] = words.pop(0).partition("=")
+  program, *words = words
   if program == "batched-ppo" or words[:2] == ["-m", "agents"]:
     arguments = words if program == "batched-ppo" else words[2:]
     process = forked.Process("agents", arguments, home, variables)

@@ -38,8 +38,9 @@ def _train(folder: pathlib.Path, *args: str) -> list[dict]:
 
 
 def test_page_has_a_file_and_a_command_for_each_example():
-  assert list(_FILES) == ["a2c.py", "residual.py", "points.py", "mine.py"]
-  assert len(_FILES) == len(_COMMANDS) == _TEXT.count("```python")
+  assert list(_FILES) == ["a2c.py", "residual.py", "points.py", "table.py", "mine.py"]
+  assert len(_FILES) == len(_COMMANDS) + 1 == _TEXT.count("```python")
+  assert "table:Table" in _FILES["mine.py"]  # Has no command of its own.
   assert len(_FILES["a2c.py"].splitlines()) < 100
 
 
@@ -62,7 +63,10 @@ def test_run_resumes_without_the_file_of_its_config(folder):
   _train(folder, "--config", "mine.py", "--steps", "1000", *args)
   (folder / "mine.py").unlink()  # config.yaml contains the config.
   rows = _train(folder, "--resume", "logdir", "--steps", "2000")
-  assert [row["step"] for row in rows if row["phase"] == "eval"][-1] >= 2000
+  evaluations = [row["step"] for row in rows if row["phase"] == "eval"]
+  assert evaluations[-1] >= 2000
+  (table,) = folder.glob("logdir/*/table.csv")  # The logger repeats no row.
+  assert [int(line.split(",")[0]) for line in table.read_text().splitlines()] == evaluations
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from agents import build
 from agents import config as config_lib
 from agents.training import loop as loop_lib
 from agents.training.run_folder import run_folder
+from tests.loggers import recorders
 from tests.support import command
 
 pytestmark = pytest.mark.slow
@@ -49,7 +50,8 @@ def _video_steps(folder):
 
 @pytest.fixture(scope="module")
 def with_videos(tmp_path_factory):
-  return _train(tmp_path_factory.mktemp("films"), {"video_every": 100})
+  changes = {"video_every": 100, "logger": "tests.loggers.recorders:Recorder"}
+  return _train(tmp_path_factory.mktemp("films"), changes)
 
 
 def test_last_video_is_rendered_and_written_to_tensorboard(with_videos):
@@ -58,6 +60,12 @@ def test_last_video_is_rendered_and_written_to_tensorboard(with_videos):
   # 240 steps of two environments contain 26 episodes of 9 steps.
   assert "training-episode-25.mp4" in files
   assert steps[-1] == 240 and len(files) == len(steps) >= 2
+
+
+def test_logger_receives_every_video(with_videos):
+  films = recorders.calls(with_videos.path, "film")
+  assert [step for _, step in films] == _video_steps(with_videos)
+  assert {path for path, _ in films} == set((with_videos.path / "videos").iterdir())
 
 
 def test_metrics_with_videos_equal_metrics_without_videos(with_videos, tmp_path):

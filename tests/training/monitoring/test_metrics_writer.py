@@ -9,7 +9,7 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 
 from agents import config as config_lib
-from agents.training.monitoring import metrics_row, metrics_writer
+from agents.training.monitoring import metrics_row, metrics_writer, training_videos
 from agents.videos import video
 
 
@@ -167,7 +167,8 @@ def test_histograms_and_videos_are_written(tmp_path):
   writer = metrics_writer.MetricsWriter(tmp_path)
   with writer.training_events(7):
     tf.summary.histogram("histograms/actions", np.arange(100.0))
-  writer.write_video("films/training", video.Gif(4, 2, b"GIF89a"), 9)
+  film = training_videos.FinishedVideo(9, tmp_path / "x.mp4", video.Gif(4, 2, b"GIF89a"))
+  writer.write_video("films/training", film)
   writer.close()
   events = _read(tmp_path / "train")
   (event,) = events.Tensors("histograms/actions")

@@ -43,23 +43,23 @@ def _finish(recorder):
 def test_video_is_written_and_gif_is_returned(tmp_path, capfd):
   recorder, videos = _start(tmp_path)
   assert recorder.busy
-  step, gif = _finish(recorder)
-  assert step == 800
+  film = _finish(recorder)
+  assert (film.step, film.path) == (800, videos / "training-episode-3.mp4")
   assert not recorder.busy and recorder.take_finished() is None
   assert os.listdir(videos) == ["training-episode-3.mp4"]
   frames, meta = decoding.decode(videos / "training-episode-3.mp4")
   assert frames.shape == (30, 200, 300, 3) and meta["fps"] == 12
-  image = Image.open(io.BytesIO(gif.data))
+  image = Image.open(io.BytesIO(film.gif.data))
   assert image.format == "GIF" and image.n_frames == 30
-  assert image.size == (gif.width, gif.height) and max(image.size) == 160
+  assert image.size == (film.gif.width, film.gif.height) and max(image.size) == 160
   assert not capfd.readouterr().err
 
 
 @pytest.mark.slow
 def test_gif_has_at_most_40_frames(tmp_path):
   recorder, videos = _start(tmp_path, 100, 50.0)
-  _, gif = _finish(recorder)
-  assert Image.open(io.BytesIO(gif.data)).n_frames == 40
+  film = _finish(recorder)
+  assert Image.open(io.BytesIO(film.gif.data)).n_frames == 40
   frames, _ = decoding.decode(videos / "training-episode-3.mp4")
   assert len(frames) == 100
 

@@ -49,6 +49,7 @@ def _config(changes):
     # The import executes the file before it fails.
     ({"env.id": "guarded_evil.missing:X"}, "guarded_evil.py"),
     ({"network.hidden": "guarded_evil.:X"}, "guarded_evil.py"),
+    ({"logger": "guarded_evil:X"}, "guarded_evil.py"),
     ({"env.id": "guarded_run.evil.missing:X"}, "guarded_run/evil.py"),
     ({"env.id": "guarded_run.evil:X"}, "guarded_run/evil.py"),
     ({"env.id": "guarded_package.fine:X"}, "guarded_package/fine.py"),

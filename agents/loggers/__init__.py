@@ -1,0 +1,1 @@
+"""Loggers, which send the metrics and films of a run to other programs."""
