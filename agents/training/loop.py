@@ -383,9 +383,8 @@ class Loop:
       self._recent_episodes.load(arrays)
       # Extensions change the budget as intended.
       budget = {name: self._settings[name] for name in ("steps", "extended_from")}
-      changed = provenance.differences(
-        config_lib.without_removed(metadata.config or self._settings) | budget, self._settings
-      )
+      saved = config_lib.without_removed(metadata.config or self._settings)
+      changed = provenance.differences(_complete(saved, self._settings) | budget, self._settings)
     except KeyError as error:
       raise config_lib.ConfigError(
         f"The checkpoint lacks {error}; another version of this program wrote it."
@@ -504,3 +503,14 @@ class Loop:
     for line in crash_folder.save_survived(self._folder, self._failures, self.step):
       self._restarts += 1
       progress.warn(line)
+
+
+def _complete(saved: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+  """Adds the defaults of settings that did not exist when a run was saved.
+
+  Args:
+    saved: Settings of an earlier version, by dotted key.
+    settings: Settings of the current version.
+  """
+  defaults = config_lib.flat(config_lib.Config())
+  return {key: defaults[key] for key in settings if key in defaults} | saved

@@ -588,3 +588,9 @@ def test_extension_of_a_run_prints_no_settings(finished, tmp_path, capsys):
   )
   _loop(folder).resume()
   assert not capsys.readouterr().err
+
+
+def test_settings_added_by_later_versions_are_no_differences(finished, tmp_path, capsys):
+  loop = _changed(finished, tmp_path, lambda _, metadata: metadata["config"].pop("forked_from"))
+  loop.resume()
+  assert not capsys.readouterr().err
