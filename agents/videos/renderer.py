@@ -1,6 +1,7 @@
 """Replays the episodes of a video and renders its frames."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -125,30 +126,47 @@ class TileRenderer:
     """
     if self._frame is not None:
       return self._frame
-    rendered = self.env.render()
-    if not (
-      isinstance(rendered, np.ndarray)
-      and rendered.ndim == 3
-      and rendered.shape[-1] == 3
-      and np.array_equal(rendered, rendered.astype(np.uint8))
-    ):
-      received = (
-        f"an array of shape {rendered.shape} and type {rendered.dtype}"
-        if isinstance(rendered, np.ndarray)
-        else f"a {type(rendered).__name__}"
-      )
-      raise ValueError(
-        "render() must return an RGB image of shape [height, width, 3] and "
-        f"type uint8. It returned {received}; convert it."
-      )
-    image = Image.fromarray(np.ascontiguousarray(rendered, np.uint8))
-    if self._height is not None and image.height != self._height:
-      width = max(1, round(image.width * self._height / image.height))
-      image = image.resize((width, self._height))
     state = f"step {self.num_steps}  return {self.score:.1f}"
-    _write(image, "\n".join(filter(None, (self._caption, state))))
-    self._frame = np.asarray(image)
+    text = "\n".join(filter(None, (self._caption, state)))
+    self._frame = picture(self.env.render(), self._height, text)
     return self._frame
+
+
+def picture(rendered: Any, height: int | None, text: str) -> np.ndarray:
+  """Returns a rendered image with a caption, at the requested height.
+
+  Args:
+    rendered: Result of `render()`.
+    height: Height in pixels; None keeps the height of the image.
+    text: Caption.
+
+  Returns:
+    uint8 array of shape [H, W, 3].
+
+  Raises:
+    ValueError: If `rendered` is not an RGB image.
+  """
+  if not (
+    isinstance(rendered, np.ndarray)
+    and rendered.ndim == 3
+    and rendered.shape[-1] == 3
+    and np.array_equal(rendered, rendered.astype(np.uint8))
+  ):
+    received = (
+      f"an array of shape {rendered.shape} and type {rendered.dtype}"
+      if isinstance(rendered, np.ndarray)
+      else f"a {type(rendered).__name__}"
+    )
+    raise ValueError(
+      "render() must return an RGB image of shape [height, width, 3] and "
+      f"type uint8. It returned {received}; convert it."
+    )
+  image = Image.fromarray(np.ascontiguousarray(rendered, np.uint8))
+  if height is not None and image.height != height:
+    width = max(1, round(image.width * height / image.height))
+    image = image.resize((width, height))
+  _write(image, text)
+  return np.asarray(image)
 
 
 def _write(image: Image.Image, text: str) -> None:
