@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import cloudpickle
 import gymnasium
@@ -30,6 +30,9 @@ _SECONDS_TO_TEST = 60.0  # Limit for each backend to render its first frame.
 _SINGLE_FRAME = video_lib.Video(
   "", (video_lib.Tile(episode_data.Episode(0, np.zeros(0), 0.0, {})),)
 )
+
+
+_Result = TypeVar("_Result")
 
 
 class RenderingFailed(errors.RunError):
@@ -158,16 +161,35 @@ def find_gl_backend(constructor: Callable[[int], gymnasium.Env]) -> dict[str, st
     RenderingFailed: If rendering one frame fails with every backend, or takes
       longer than `_SECONDS_TO_TEST`.
   """
+  job = render_worker.RenderJob(constructor, [_SINGLE_FRAME])
+
+  def render_frame(variables: dict[str, str]) -> dict[str, str]:
+    with _render_worker(job, variables) as receive:
+      receive(_SECONDS_TO_TEST)
+    return variables
+
+  return with_gl_backend(render_frame)
+
+
+def with_gl_backend(render: Callable[[dict[str, str]], _Result]) -> _Result:
+  """Renders with the first value of MUJOCO_GL that works.
+
+  Args:
+    render: Renders in a process with the given environment variables, or raises
+      RenderingFailed.
+
+  Returns:
+    Result of `render`.
+
+  Raises:
+    RenderingFailed: If rendering fails with every backend.
+  """
   preset = os.environ.get("MUJOCO_GL")
   backends = [preset] if preset or sys.platform != "linux" else list(_DEBIAN_PACKAGES)
-  job = render_worker.RenderJob(constructor, [_SINGLE_FRAME])
   failures = {}
   for backend in backends:
-    variables = {"MUJOCO_GL": backend} if backend else {}
     try:
-      with _render_worker(job, variables) as receive:
-        receive(_SECONDS_TO_TEST)
-      return variables
+      return render({"MUJOCO_GL": backend} if backend else {})
     except RenderingFailed as error:
       failures[backend] = str(error)
   # Without MuJoCo, the backend does not matter: all failures are the same.
