@@ -18,6 +18,7 @@ COMMANDS = {
   "sweep": "search for settings with many runs",
   "check": "check whether an environment is ready for training",
   "replay": "repeat the episodes in which an environment failed",
+  "zoo": "list, film and verify the trained policies of the package",
   "completion": "print a script that completes commands in the shell",
 }
 

@@ -23,6 +23,7 @@ from agents.commands.shared import json_output, merge_settings
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.training.faults import interrupts as interrupts_lib
+from agents.zoo import entries
 
 # Functions import Gymnasium and modules that need it, because this takes 0.2 s.
 # Help and most errors of arguments do not need them.
@@ -71,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
   new(
     "--from RUN[@STEP]",
     "start with weights, optimizer moments and normalization of another run's checkpoint, and with "
-    "its settings unless --config is given (default: random weights)",
+    "its settings unless --config is given; RUN may be the name of a policy in the zoo (default: "
+    "random weights)",
   )
   new("--logdir DIR", "parent folder of run folders such as <time>-<config> (default: ~/logdir)")
   new("--seed N", "seed of the run (default: 0)")
@@ -208,7 +210,7 @@ def _new(args: argparse.Namespace) -> tuple[merge_settings.Settings, Any]:
   if origin:
     from agents.training import fork
 
-    origin = fork.find(origin, args.code)
+    origin = fork.find(entries.expand(origin), args.code)
     changes["forked_from"] = origin.lineage
   if args.config:
     settings = merge_settings.of_new_run(args.config, args.preset, changes)
@@ -230,6 +232,11 @@ def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Setting
   from agents.training.run_folder import checkpoint, run_folder
 
   folder = run_folder.find(run, args.code)
+  if entries.is_entry(folder.path):
+    raise config_lib.ConfigError(
+      f"{folder.path} is an entry of the zoo, which contains neither optimizer state nor episodes "
+      f"to resume. Start a new run with its policy: --from {run}."
+    )
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
   settings = merge_settings.of_old_run(

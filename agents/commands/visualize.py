@@ -5,6 +5,7 @@ examples:
   %(prog)s ~/logdir --num-episodes 4 --num-agents 4 --grid
   %(prog)s ~/logdir --checkpoint all
   %(prog)s ~/logdir --episode -1
+  %(prog)s --pretrained cheetah --num-episodes 1
 """
 
 import argparse
@@ -21,6 +22,7 @@ from agents.environments.making import make
 from agents.training.monitoring import quiet_imports, recent_episodes
 from agents.training.run_folder import checkpoint, run_folder
 from agents.videos import video, write_videos
+from agents.zoo import entries
 
 
 class Rollouts(NamedTuple):
@@ -49,10 +51,10 @@ def main(argv: list[str] | None = None) -> int:
   """
   with parsing.parsed(_parser(), argv) as args:
     _check_arguments(args)
-    if not (run := parsing.run(args)):
-      raise config_lib.ConfigError("name a run folder, such as ~/logdir.")
-    folder = run_folder.find(run, args.code)
-    outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
+    folder = run_folder.find(_run(args), args.code)
+    # The folder of the zoo may belong to another user.
+    parts = ("videos", folder.path.name) if args.pretrained else (folder.path, "videos")
+    outdir = pathlib.Path(args.outdir or pathlib.Path(*parts)).expanduser()
     rollouts = Rollouts(
       args.checkpoint, args.num_episodes, args.num_agents or 1, args.policy == "sampled", args.grid
     )
@@ -71,7 +73,12 @@ def _parser() -> argparse.ArgumentParser:
   parsing.add_code(group)
   parsing.add_json(parser, "paths, returns and lengths of the episodes")
   files = functools.partial(parsing.option, group)
-  files("--outdir DIR", "folder for the videos and episodes.json (default: RUN_DIR/videos)")
+  files("--pretrained NAME", "policy of the zoo instead of a run, such as cheetah (no default)")
+  files(
+    "--outdir DIR",
+    "folder for the videos and episodes.json (default: RUN_DIR/videos; with --pretrained, "
+    "videos/NAME in the current folder)",
+  )
   files(
     "--size PIXELS",
     "height of an episode's frames (default: "
@@ -108,6 +115,14 @@ def _parser() -> argparse.ArgumentParser:
     type=int,
   )
   return parser
+
+
+def _run(args: argparse.Namespace) -> str | pathlib.Path:
+  """Returns the folder with the policy; raises ConfigError unless it is one."""
+  run = parsing.run(args)
+  if bool(run) == bool(args.pretrained):
+    raise config_lib.ConfigError("name a run folder, such as ~/logdir, or a --pretrained policy.")
+  return run or entries.find(args.pretrained)
 
 
 def _check_arguments(args: argparse.Namespace) -> None:

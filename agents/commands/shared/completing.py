@@ -14,6 +14,7 @@ from typing import Any
 from agents import config as config_lib
 from agents import configs
 from agents.configs import presets
+from agents.zoo import entries
 
 HINT = "completion needs argcomplete: pip install 'batched-ppo[completion]'."
 
@@ -74,6 +75,10 @@ def _configs(prefix: str, **_: Any) -> list[str]:
   return names or list(completers.FilesCompleter()(prefix))
 
 
+def _policies(**_: Any) -> list[str]:
+  return entries.names()
+
+
 def _presets(**_: Any) -> list[str]:
   return presets.names()
 
@@ -88,5 +93,6 @@ COMPLETERS: dict[str, Callable[..., Any]] = {
   "config": _configs,
   "name": _configs,
   "preset": _presets,
+  "pretrained": _policies,
   "set": _settings,
 }

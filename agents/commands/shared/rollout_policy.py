@@ -93,6 +93,8 @@ def play(
 def load(algorithm: trainer.Algorithm, step: int, arrays: dict[str, np.ndarray]) -> None:
   """Loads the variables of a checkpoint into an algorithm.
 
+  Acting needs no variables of the optimizer, so the checkpoint may lack them.
+
   Args:
     algorithm: Algorithm that `build.algorithm` returned.
     step: Training steps before the checkpoint, for the error message.
@@ -101,8 +103,14 @@ def load(algorithm: trainer.Algorithm, step: int, arrays: dict[str, np.ndarray])
   Raises:
     ConfigError: If the checkpoint belongs to another model.
   """
+  variables = {f"variable/{name}": variable for name, variable in algorithm.variables().items()}
+  optimizer = {
+    name: np.array(variable)
+    for name, variable in variables.items()
+    if name.startswith(checkpoint.OPTIMIZER_PREFIX)
+  }
   try:
-    trainer.load_variables(algorithm, arrays)
+    trainer.load_variables(algorithm, optimizer | arrays)
   except ValueError as error:
     raise config_lib.ConfigError(
       f"config.yaml and the checkpoint of step {step:,} do not fit: {error}"

@@ -19,6 +19,8 @@ from agents import config as config_lib
 from agents import errors
 from agents.training.run_folder import array_file, atomic_write
 
+# Prefix of the optimizer's variables, which entries of the zoo lack.
+OPTIMIZER_PREFIX = "variable/adam/"
 _NUM_NEWEST = 3  # The newest checkpoints are never deleted.
 _NUM_MILESTONES = 6  # Older checkpoints to keep, spread over the run.
 _METADATA = "facts"  # Name of the JSON text among the arrays of the file.

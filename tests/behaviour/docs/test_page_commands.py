@@ -26,6 +26,7 @@ _SHORTER = {
   "--set logger=": f"--steps 256 --eager --logdir others {_SMALL} --set logger=",
   "env.id=BipedalWalker-v3": f"env.id=BipedalWalker-v3 --steps 512 {_SMALL}",
   "--preset paper --steps 6e4": "--preset paper --steps 1000 --eager",
+  "--seed 1 --steps 2e4": "--steps 1024 --eager --set algorithm.update_epochs=1",
   "--steps 1.2e6": "--steps 2048",
   "--num-episodes 4": "--num-episodes 2 --size 64",
   "--num-episodes 1": "--num-episodes 1 --size 64",
@@ -114,10 +115,22 @@ def test_commands_about_sweeps(tmp_path):
   assert (tmp_path / "logdir" / "sweeps" / "cheetah").is_dir() and ".html" in report
 
 
+def test_commands_about_the_zoo(tmp_path):
+  # tests/commands/test_zoo.py verifies another policy, which needs less time.
+  lines = [line for line in _commands("docs/zoo.md") if "zoo verify" not in line]
+  table, *films, forked = [_run(line, tmp_path) for line in lines]
+  assert "CartPole-v1" in table
+  assert all("return 500.0" in output for output in films)
+  assert "Starts from cartpole@100352" in forked and "Finished 1,024 steps" in forked
+  assert float(re.search(r"Return ([\d.]+) at the end", forked)[1]) > 400
+  files = {path.parent.name: path.name for path in tmp_path.rglob("*.mp4")}
+  assert files[tmp_path.name] == "cartpole.mp4" and "cartpole" in files
+
+
 def test_every_page_with_commands_has_a_test():
   # The commands in `results` and `index` are those of other pages.
   tested = "environments export extending forks index observations results sweeps".split()
-  tested += ["tutorial", "usage"]
+  tested += ["tutorial", "usage", "zoo"]
   for name in sorted(os.listdir(command.ROOT / "docs")):
     page = name.removesuffix(".md")
     if name.endswith(".md") and page not in tested:

@@ -120,6 +120,18 @@ _ALLOWED_IMPORTS = {
     "agents.reports",
     "agents.training",
   },
+  "agents.zoo": {
+    "agents.build",
+    "agents.commands.shared.rollout_policy",
+    "agents.config",
+    "agents.config_parsing",
+    "agents.configs",
+    "agents.environments",
+    "agents.export",
+    "agents.training",
+    "agents.translation",
+    "agents.videos",
+  },
   "agents.configs": {"agents.config", "agents.config_parsing"},
   "agents.configs.presets": {"agents.config", "agents.config_parsing"},
   "agents.commands": {
@@ -138,6 +150,7 @@ _ALLOWED_IMPORTS = {
     "agents.training",
     "agents.training_run",
     "agents.videos",
+    "agents.zoo",
   },
   "agents.__main__": {"agents.commands", "agents.version"},
   "train": {"agents.commands"},
@@ -283,6 +296,7 @@ def test_no_module_imports_a_command_line(layer):
       "agents.videos",
       "agents.configs",
       "agents.configs.presets",
+      "agents.zoo",
       "agents.__main__",
       "train",
       "visualize",
@@ -298,6 +312,7 @@ def test_no_module_imports_a_command_line(layer):
         "list",
         "config",
         "completion",
+        "zoo",
         "shared.merge_settings",
       )
     )

@@ -24,6 +24,8 @@ import agents
 from agents import configs
 from agents.configs import default
 from agents.configs import presets
+from agents.zoo import entries
+assert "cartpole" in entries.names() and entries.read(entries.find("cartpole")).steps
 assert "cheetah" in configs.names() and "paper" in presets.names()
 assert default.CONFIG == configs.load("default")[1]
 for module in (agents, configs, default, presets):
@@ -100,6 +102,8 @@ def test_wheel_contains_one_top_level_package(wheel):
     "agents/reports/page.html",
     "agents/reports/figures.mplstyle",
     "agents/reports/published_scores.csv",
+    "agents/zoo/policies/cartpole/entry.yaml",
+    "agents/zoo/policies/cartpole/policy.npz",
   } <= set(names)
 
 

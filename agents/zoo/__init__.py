@@ -1,0 +1,1 @@
+"""The zoo: trained policies of named configs, which commands use by name."""
