@@ -50,17 +50,18 @@ def training_row(
     restarts: Replaced environments and workers, across resumes.
   """
   groups = {name: _GROUPS.get(name, "policy") for name in metrics}
+  infos = statistics.mean_infos()
   return _row(
     "train",
     step,
     seconds,
     statistics,
-    {**performance, "warnings": warnings, "restarts": restarts},
+    {**performance, **infos, "warnings": warnings, "restarts": restarts},
     {
       **{f"{groups[name]}/{name}": value for name, value in metrics.items()},
       "reliability/restarts": restarts,
       **{f"performance/{name}": value for name, value in performance.items()},
-      **statistics.mean_infos(),
+      **infos,
     },
   )
 

@@ -30,6 +30,7 @@ def test_training_row_contains_every_metric_once():
     "length_mean": 15.0,
     "stepping": 0.5,
     "step_limit": None,
+    "reward_parts/run": 3.0,
     "warnings": ["The KL divergence is high."],
     "restarts": 3,
   }
