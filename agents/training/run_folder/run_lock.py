@@ -95,6 +95,42 @@ def owner(folder: pathlib.Path) -> Owner | None:
   return None
 
 
+def holder(folder: pathlib.Path) -> Owner | None:
+  """Returns the living process of this host that trains a run.
+
+  Args:
+    folder: Path of the run folder.
+
+  Returns:
+    None if no process of this host holds the lock.
+  """
+  found = owner(folder)
+  if not (found and found.host == socket.gethostname() and _is_alive(found.process)):
+    return None
+  with contextlib.suppress(OSError):
+    descriptor = os.open(folder / "lock", os.O_RDONLY)
+    try:
+      fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+      return found
+    finally:
+      os.close(descriptor)
+  return None
+
+
+def _is_alive(process: int) -> bool:
+  # Ids below 1 would select groups of processes.
+  if not isinstance(process, int) or process < 1:
+    return False
+  try:
+    os.kill(process, 0)
+  except (ProcessLookupError, OverflowError):
+    return False
+  except PermissionError:  # The process belongs to another user.
+    pass
+  return True
+
+
 def _clear(descriptor: int) -> None:
   if descriptor in _descriptors:
     with contextlib.suppress(OSError):

@@ -147,3 +147,20 @@ def test_process_that_ends_at_once_releases_its_lock(tmp_path):
     time.sleep(0.1)
   assert process.returncode == 130
   assert run_lock.owner(tmp_path) is None
+
+
+@pytest.mark.parametrize("process", [0, -1, "1", 10**30, None])
+def test_invalid_process_ids_hold_no_lock(process, tmp_path):
+  text = json.dumps({"host": socket.gethostname(), "process": process})
+  (tmp_path / "lock").write_text(text)
+  assert run_lock.holder(tmp_path) is None
+
+
+def test_holder_is_the_process_with_the_lock(tmp_path):
+  assert run_lock.holder(tmp_path) is None
+  with run_lock.locked(tmp_path):
+    assert run_lock.holder(tmp_path) == (socket.gethostname(), os.getpid())
+    text = (tmp_path / "lock").read_text()
+  # A killed process leaves its id, but no lock.
+  (tmp_path / "lock").write_text(text)
+  assert run_lock.owner(tmp_path) and run_lock.holder(tmp_path) is None
