@@ -13,6 +13,7 @@ COMMANDS = {
   "list": "print the named configs",
   "config": "print all settings of a config or a run",
   "visualize": "render videos of a learned policy",
+  "watch": "show running and finished runs on a live page",
   "report": "write an HTML page with the learning curves of runs",
   "export": "write a learned policy for other programs",
   "sweep": "search for settings with many runs",

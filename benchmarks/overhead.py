@@ -1,6 +1,7 @@
-"""Measures what domain randomization and vector interfaces cost.
+"""Measures what domain randomization, vector interfaces and the live page cost.
 
     python -m benchmarks.overhead
+    python -m benchmarks.overhead --only watch --logdir ~/logdir
 
 Each line compares two speeds in steps per second, which are measured in turns.
 The ratio is the median over the ratios of the rounds:
@@ -10,11 +11,21 @@ The ratio is the median over the ratios of the rounds:
     vector_env      `VectorEnv`, against Gymnasium's `SyncVectorEnv`
     vector_backend  `BatchEnv.step` with env.backend=vector, against the same
                     vector environment alone
+    watch           training of HalfCheetah while a client requests the data of
+                    the live page of `--logdir` as often as a browser, against
+                    training without; not measured by default
 """
 
 import contextlib
+import json
+import pathlib
 import statistics
+import subprocess
+import sys
+import threading
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +42,7 @@ from benchmarks.peers import timed_vectors
 _RANDOMIZATION = "env.wrappers=[{DomainRandomization: {friction: [0.5, 1.5], mass: [0.8, 1.2]}}]"
 _SECONDS = 0.1  # Duration of one measurement of steps; short, because speeds drift.
 _ROUNDS = 40  # Of measurements of steps.
+_SECONDS_OF_PAGE = 2.0  # Pause between the requests of the live page.
 
 
 def training_speed(*settings: str) -> float:
@@ -38,6 +50,38 @@ def training_speed(*settings: str) -> float:
   arguments = [part for setting in settings for part in ("--set", setting)]
   result = command_line.measure_in_child("benchmarks.speed", "--config", "cheetah", *arguments)
   return result["steps_per_second"]
+
+
+def watched_training_speed(logdir: str) -> float:
+  """Returns the speed of training while a client uses the live page.
+
+  Args:
+    logdir: Folder of the runs that the page shows.
+  """
+  command = sys.executable, "-m", "agents", "watch", str(pathlib.Path(logdir).expanduser())
+  with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    assert server.stdout
+    try:
+      *_, url = (server.stdout.readline().strip() for _ in range(2))
+      ended = threading.Event()
+      client = threading.Thread(target=_request_repeatedly, args=(url, ended))
+      client.start()
+      try:
+        return training_speed()
+      finally:
+        ended.set()
+        client.join()
+    finally:
+      server.terminate()
+
+
+def _request_repeatedly(url: str, ended: threading.Event) -> None:
+  """Requests what the page requests if it shows the last run."""
+  while not ended.wait(_SECONDS_OF_PAGE):
+    with urllib.request.urlopen(f"{url}runs") as answer:
+      name, run = json.load(answer)["runs"].popitem()
+    query = {"run": name, "generation": run["generation"], "start": run["num_rows"]}
+    urllib.request.urlopen(f"{url}run?{urllib.parse.urlencode(query)}").close()
 
 
 def stepping_speed(step: Callable[[Any], Any], actions: np.ndarray) -> float:
@@ -133,11 +177,17 @@ def main(argv: list[str] | None = None) -> None:
     "--only", default="randomization,vector_env,vector_backend", help="comparisons to measure"
   )
   parser.add_argument("--rounds", type=int, default=5, help="rounds of training")
+  parser.add_argument("--logdir", default="~/logdir", help="folder of runs for the live page")
   args = parser.parse_args(argv)
   measurements: dict[str, dict[str, Callable[[], tuple[float, float, float]]]] = {
     "randomization": {
       "cheetah": lambda: compare(
         lambda: training_speed(_RANDOMIZATION), training_speed, args.rounds
+      )
+    },
+    "watch": {
+      "cheetah": lambda: compare(
+        lambda: watched_training_speed(args.logdir), training_speed, args.rounds
       )
     },
     "vector_env": {

@@ -6,7 +6,7 @@ from agents.reports import page, results
 from tests.reports import folders
 from tests.support import browser
 
-pytestmark = [pytest.mark.slow, browser.needs_chromium]
+pytestmark = pytest.mark.slow
 
 _NUM_ENVS = 100, 2, 10
 
@@ -34,29 +34,37 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def report(path):
   """Returns the open report."""
-  with browser.opened() as report:
-    report.open(path)
+  with browser.opened(path.as_uri()) as report:
     yield report
+
+
+def _evaluate(report, expression):
+  return report.execute_script(f"return {expression}")
+
+
+def _press_enter(report, script):
+  """Presses Enter on the element that a script selects."""
+  _evaluate(report, script).send_keys("\ue007")
 
 
 def test_enter_on_a_header_sorts_settings_as_numbers(report):
   def state(column):
-    return report.evaluate(
+    return _evaluate(
+      report,
       f"[...document.querySelectorAll('#settings tbody tr')].map(row => "
-      f"row.cells[{column}].textContent)"
-    ), report.evaluate(
+      f"row.cells[{column}].textContent)",
+    ), _evaluate(
+      report,
       "[...document.querySelectorAll('#settings th[scope=col]')].map(each => "
-      "each.getAttribute('aria-sort'))"
+      "each.getAttribute('aria-sort'))",
     )
 
   assert state(2) == (["10", "100", "2"], [None, None, None])  # In the order of labels.
-  report.evaluate("document.querySelectorAll('#settings button')[2].focus()")
-  report.press_enter()
+  _press_enter(report, "document.querySelectorAll('#settings button')[2]")
   assert state(2) == (["2", "10", "100"], [None, None, "ascending"])
-  report.press_enter()
+  report.switch_to.active_element.send_keys("\ue007")
   assert state(2) == (["100", "10", "2"], [None, None, "descending"])
-  report.evaluate("document.querySelectorAll('#settings button')[0].focus()")
-  report.press_enter()
+  _press_enter(report, "document.querySelectorAll('#settings button')[0]")
   assert state(0) == (
     [f"HalfCheetah-v5: cheetah, num_envs={number}" for number in (10, 100, 2)],
     ["ascending", None, None],
@@ -66,21 +74,19 @@ def test_enter_on_a_header_sorts_settings_as_numbers(report):
 def test_permalinks_lead_to_figures_and_tables_and_load_nothing(report, path):
   for name in ("curves", "scores", "improvement"):
     target = f"HalfCheetah-v5-{name}"
-    report.evaluate(f"document.querySelector('[href=\"#{target}\"]').focus()")
-    report.press_enter()
-    assert report.evaluate("location.hash") == f"#{target}"
-    assert report.evaluate("document.querySelector(':target').tagName") == "FIGURE"
-    assert report.evaluate("document.activeElement.checkVisibility()")
-  assert {url.partition("#")[0] for url in report.requests} == {path.as_uri()}
+    _press_enter(report, f"document.querySelector('[href=\"#{target}\"]')")
+    assert _evaluate(report, "location.hash") == f"#{target}"
+    assert _evaluate(report, "document.querySelector(':target').tagName") == "FIGURE"
+    assert _evaluate(report, "document.activeElement.checkVisibility()")
+  assert {url.partition("#")[0] for url in browser.requested_urls(report)} == {path.as_uri()}
 
 
 def test_page_and_figures_follow_the_color_scheme_of_the_browser(report):
   colors = {}
   for scheme in ("light", "dark"):
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    report.call("Emulation.setEmulatedMedia", features=[feature])
+    browser.emulate(report, scheme)
     colors[scheme] = [
-      sum(map(int, report.evaluate(f"getComputedStyle({element}).{color}.match(/\\d+/g)")))
+      sum(map(int, _evaluate(report, f"getComputedStyle({element}).{color}.match(/\\d+/g)")))
       for element, color in (
         ("document.body", "backgroundColor"),
         ("document.body", "color"),

@@ -23,15 +23,16 @@ def _options(program: str) -> str:
     "README.md",
     *(
       f"docs/{name}.md"
-      for name in ("design", "index", "metrics", "troubleshooting", "tutorial", "usage")
+      for name in ("design", "index", "metrics", "troubleshooting", "tutorial", "usage", "watch")
     ),
   ],
 )
 def test_options_in_the_text_exist(path):
   programs = [f"agents {name}" for name in __main__.COMMANDS]
-  programs += [f"benchmarks.{name}" for name in ("learning", "scaling", "threshold", "throughput")]
+  programs += [
+    f"benchmarks.{name}" for name in ("learning", "overhead", "scaling", "threshold", "throughput")
+  ]
   known = "".join(map(_options, programs))
-  known += "--port"  # An option of TensorBoard.
   options = re.compile(r"(?<![\w-])--[a-z_]+(?:-[a-z_]+)*")
   text = re.sub("<!--.*?-->", "", (command.ROOT / path).read_text())
   assert set(options.findall(text)) <= set(options.findall(known))

@@ -9,11 +9,14 @@ options are compared with `--help`.
 import os
 import re
 import shutil
+import signal
+import urllib.request
 
 import pytest
 
 from tests.behaviour.docs import shell_commands
-from tests.support import command
+from tests.reports import folders
+from tests.support import command, forked
 from tests.videos import gl_support
 
 pytestmark = pytest.mark.slow
@@ -37,7 +40,13 @@ _SHORTER = {
     f"--population 2 --generations 2 --steps 1024 {_SMALL}"
   ),
 }
-_LEFT_OUT = "pip ", "python3 -m venv ", "tensorboard ", "python -m benchmarks."
+_LEFT_OUT = (
+  "pip ",
+  "python3 -m venv ",
+  "tensorboard ",
+  "python -m agents watch ",
+  "python -m benchmarks.",
+)
 
 
 def _run(line, home):
@@ -127,17 +136,29 @@ def test_commands_about_the_zoo(tmp_path):
   assert files[tmp_path.name] == "cartpole.mp4" and "cartpole" in files
 
 
+def test_command_of_the_live_page(tmp_path):
+  folders.make(tmp_path / "logdir" / "1-cheetah", [1.0])
+  line, *others = _commands("docs/watch.md")
+  assert line == "batched-ppo watch ~/logdir" and not others
+  process = forked.Process("agents", ["watch", "~/logdir"], tmp_path, {"HOME": str(tmp_path)})
+  process.stdout.readline()
+  with urllib.request.urlopen(process.stdout.readline().strip()) as page:
+    assert b"<title>" in page.read()
+  process.send_signal(signal.SIGINT)
+  assert process.wait(timeout=20) == 130
+
+
 def test_every_page_with_commands_has_a_test():
   # The commands in `results` and `index` are those of other pages.
   tested = "environments export extending forks index observations results sweeps".split()
-  tested += ["tutorial", "usage", "zoo"]
+  tested += ["tutorial", "usage", "watch", "zoo"]
   for name in sorted(os.listdir(command.ROOT / "docs")):
     page = name.removesuffix(".md")
     if name.endswith(".md") and page not in tested:
       assert not _commands(f"docs/{name}"), f"No test runs the commands of docs/{name}."
 
 
-@pytest.mark.parametrize("page", ["performance", "results", "troubleshooting"])
+@pytest.mark.parametrize("page", ["performance", "results", "troubleshooting", "watch"])
 def test_options_of_benchmarks_exist(page):
   lines = [line for line in shell_commands.commands(f"docs/{page}.md") if "benchmarks." in line]
   assert lines

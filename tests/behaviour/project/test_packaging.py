@@ -99,6 +99,7 @@ def test_wheel_contains_one_top_level_package(wheel):
     "agents/py.typed",
     "agents/export/formats/npz.md",
     "agents/export/templates/README.md",
+    "agents/live_page/assets/page.html",
     "agents/reports/page.html",
     "agents/reports/figures.mplstyle",
     "agents/reports/published_scores.csv",

@@ -1,0 +1,1 @@
+"""Live page about running and finished runs, served on this machine."""
