@@ -1,12 +1,18 @@
 """Hopper-v5: one leg; episodes end when the robot falls.
 
-With normalized advantages, the mean return of three tuning seeds was 2142, and
-one of them reached only 1020. Without normalization, the mean of four tuning
-seeds was 3148.
+Minibatches of 128 steps with twice the learning rate need half of the gradient
+steps of the default settings. The mean return of six tuning seeds was 3316, and
+3084 with the default minibatches and rate. With normalized advantages, the mean
+of three tuning seeds was 2142.
 """
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({"env.id": "Hopper-v5", "algorithm.normalize_advantage": False})
-
-EXPECTED = dict(scores=(3320, 3321, 1965, 3330, 3483), interval=(2417, 3432), minutes=1.8)
+CONFIG = default.CONFIG.override(
+  {
+    "env.id": "Hopper-v5",
+    "algorithm.minibatch_size": 128,
+    "algorithm.learning_rate": 6e-4,
+    "algorithm.normalize_advantage": False,
+  }
+)
