@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import json
 import math
+import re
 import sys
 import typing
 from collections.abc import Mapping
@@ -35,6 +36,11 @@ _Layers = Annotated[
 ]
 _PartsOrNull = Annotated[
   tuple[str, ...] | None, "name at least one part", lambda names: names is None or len(names) > 0
+]
+_Origins = Annotated[
+  tuple[str, ...],
+  "each be of the form RUN@STEP",
+  lambda origins: all(re.fullmatch(r".+@\d+", origin) for origin in origins),
 ]
 _Wrappers = Annotated[
   tuple[dict[str, dict[str, Any]], ...],
@@ -266,8 +272,8 @@ class Config:
   # Earlier budgets, in steps, of a run that was extended.
   extended_from: tuple[int, ...] = ()
   # Earlier runs of a fork, oldest first, each as RUN@STEP with the step of the
-  # checkpoint with which the next run started.
-  forked_from: tuple[str, ...] = ()
+  # checkpoint with which the next run started. The option --from sets it.
+  forked_from: _Origins = ()
   # Seed of all random numbers in the run.
   seed: _AtLeast0[int] = 0
   # Number of environments that step together as one batch.

@@ -95,8 +95,14 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
   options = options._replace(logdir=os.path.abspath(os.path.expanduser(options.logdir)))
   config, render_variables = prepare(options)
   folder = options.folder or run_folder.create(options.logdir, options.name, config)
-  run = TrainingRun(folder, options.for_this_process(config), render_variables, interrupts)
-  run.origin, run.end = options.origin, options.end
+  run = TrainingRun(
+    folder,
+    options.for_this_process(config),
+    render_variables,
+    interrupts,
+    options.origin,
+    options.end,
+  )
   with folder.locked():
     return run.train()
 
@@ -237,14 +243,9 @@ class TrainingRun:
     config: Settings of the run in this process.
     render_variables: Environment variables for processes that render.
     interrupts: Requests to stop this process.
-
-  Attributes:
     origin: See `Options`.
     end: See `Options`.
   """
-
-  origin: fork.Origin | None = None
-  end: early_end.EarlyEnd | None = None
 
   def __init__(
     self,
@@ -252,11 +253,15 @@ class TrainingRun:
     config: config_lib.Config,
     render_variables: dict[str, str],
     interrupts: interrupts_lib.Interrupts,
+    origin: fork.Origin | None = None,
+    end: early_end.EarlyEnd | None = None,
   ) -> None:
     self._folder = folder
     self._config = folder.config = config
     self._render_variables = render_variables
     self._interrupts = interrupts
+    self._origin = origin
+    self._end = end
     self._resumes = bool(checkpoint.paths(folder.checkpoints))
     self._resume_hint = f"To resume: {parsing.command('train')} {shlex.quote(str(folder.path))}"
     interrupts.farewell = self._resume_hint
@@ -277,8 +282,8 @@ class TrainingRun:
         trainer = stack.enter_context(
           open_trainer(self._config, self._interrupts, make_trainer, self._render_variables)
         )
-        if self.origin:
-          progress.note(fork.load(trainer.algorithm, self.origin))
+        if self._origin:
+          progress.note(fork.load(trainer.algorithm, self._origin))
       except Exception:
         if not self._resumes:
           # Otherwise, commands would select this empty run as the newest one.
@@ -345,5 +350,5 @@ class TrainingRun:
       self.stop,
       self._render_variables,
       self._interrupts.save_on_timeout,
-      self.end,
+      self._end,
     )

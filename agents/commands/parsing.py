@@ -120,7 +120,7 @@ def dashed(name: str) -> str:
   return f"--{name.replace('_', '-')}"
 
 
-def add_json(parser: argparse._ActionsContainer, text: str) -> None:
+def add_json(parser: argparse._ActionsContainer, text: str, **settings: Any) -> None:
   """Adds the option --json.
 
   The command stores its result in `args.result`. `json_output.only_result`,
@@ -129,9 +129,13 @@ def add_json(parser: argparse._ActionsContainer, text: str) -> None:
   Args:
     parser: Parser of the subcommand.
     text: Description of the result.
+    **settings: Other arguments of `add_argument`.
   """
   option(
-    parser, "--json", f"print {text} as one JSON document; all other output goes to standard error"
+    parser,
+    "--json",
+    f"print {text} as one JSON document; all other output goes to standard error",
+    **settings,
   )
 
 

@@ -3,7 +3,8 @@ r"""Search for the settings with which a config learns best.
 The results of earlier runs suggest the settings of new runs, and runs with low
 scores stop early. With --sampler pbt, copies of good runs replace bad runs
 during training, and continue with other settings. Repeat the command to resume
-a sweep. Run it on other machines with the same --storage to share the sweep.
+a sweep. With --sampler tpe, run it on other machines with the same --storage to
+share the sweep.
 
 example of a search space, in YAML:
   algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}
@@ -33,6 +34,7 @@ from agents.commands.shared import merge_settings
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.training.faults import interrupts as interrupts_lib
+from agents.training.run_folder import run_lock
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -162,7 +164,8 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
   )
   try:
     if population:
-      population_lib.run(study, population, trials, args.at_once, _print_trial)
+      with run_lock.locked(folder):
+        population_lib.run(study, population, trials, args.at_once, _print_trial)
     else:
       study.run(trials, num_trials, args.at_once, interrupts, _print_trial)
   finally:
@@ -196,10 +199,10 @@ def _population(args: argparse.Namespace, config: config_lib.Config, space: Any)
   if args.population == 1:
     raise config_lib.ConfigError("--population must be at least 2, to replace bad policies.")
   for key in space:
-    if key.startswith(("network.", "env.")):
+    if not key.startswith("algorithm.") or key in ("algorithm.type", "algorithm.lr_schedule"):
       raise config_lib.ConfigError(
         f"{args.space}: {key} can't change during training. With --sampler pbt, the search space "
-        "contains no settings of networks and environments."
+        "contains settings of the algorithm, without algorithm.type and algorithm.lr_schedule."
       )
   if config.algorithm.lr_schedule == "linear":
     raise config_lib.ConfigError(
@@ -264,10 +267,9 @@ def _print_summary(study: Any, trials: Any) -> None:
   for trial in best[:5]:
     print(f"  {trial.value:>12,.6g}  trial {trial.number}: {_params(trial)}")
   if best:
+    # The settings of a policy of a population have changed during training.
+    if not trials.parent:
+      arguments = shlex.join(best[0].user_attrs["arguments"])
+      print(f"To train with the best: {parsing.command('train')} {arguments}")
     folder = shlex.quote(str(trials.folder(best[0])))
-    arguments = shlex.join(best[0].user_attrs["arguments"])
-    print(
-      f"To train with the best: {parsing.command('train')} {arguments}",
-      f"To continue with the best: {parsing.command('train')} --from {folder}",
-      sep="\n",
-    )
+    print(f"To continue with the best: {parsing.command('train')} --from {folder}")

@@ -9,7 +9,6 @@ examples:
 
 import argparse
 import functools
-import math
 import os
 import pathlib
 import sys
@@ -22,6 +21,7 @@ from agents.commands import parsing
 from agents.commands.shared import json_output, merge_settings
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
+from agents.training import early_end
 from agents.training.faults import interrupts as interrupts_lib
 from agents.zoo import entries
 
@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
   both(
     "--until SCORE",
     "end early, evaluated and saved, when the mean return of the last three evaluations reaches "
-    "SCORE (default: train until the budget is used up)",
+    "SCORE; --until=-1e3 for negative numbers in this notation (default: the whole budget)",
     type=float,
   )
   both("--minutes N", "end early, evaluated and saved, after N minutes (no default)", type=float)
@@ -138,11 +138,11 @@ def _parser() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int:
   """Prints the settings or trains the run; returns the exit code."""
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
-  _check_early_end(args, bool(cluster))
+  has_end = args.until is not None or args.minutes is not None
+  end = early_end.EarlyEnd(args.until, args.minutes) if has_end else None
   new, origin = (None, None) if run else _new(args)
   from agents import training_run
   from agents.distributed import access, cluster_run
-  from agents.training import early_end
 
   if cluster:
     cluster = cluster._replace(secret=access.read_secret(args.cluster_secret_file, cluster))
@@ -154,7 +154,7 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
     env_processes=not args.no_env_processes,
     code=tuple(args.code),
     origin=origin,
-    end=early_end.EarlyEnd(args.until, args.minutes),
+    end=end,
   )
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.
@@ -181,20 +181,6 @@ def _last_evaluation(path: pathlib.Path) -> dict[str, Any] | None:
   return evaluations[-1] if evaluations else None
 
 
-def _check_early_end(args: argparse.Namespace, has_cluster: bool) -> None:
-  """Raises ConfigError if options about start and end of training are wrong."""
-  if args.minutes is not None and not 0 < args.minutes < math.inf:
-    raise config_lib.ConfigError(f"--minutes must be positive. Received: {args.minutes:g}.")
-  if args.until is not None and not math.isfinite(args.until):
-    raise config_lib.ConfigError(f"--until must be a finite number. Received: {args.until:g}.")
-  for option in ("from", "until", "minutes"):
-    if has_cluster and getattr(args, option) is not None:
-      raise config_lib.ConfigError(
-        f"--{option} works on one machine only. Leave out --cluster and TF_CONFIG; a run can "
-        "continue on several machines later."
-      )
-
-
 def _new(args: argparse.Namespace) -> tuple[merge_settings.Settings, Any]:
   """Returns the settings of a new run, and its `fork.Origin` or None."""
   origin = getattr(args, "from")
@@ -207,6 +193,8 @@ def _new(args: argparse.Namespace) -> tuple[merge_settings.Settings, Any]:
     raise config_lib.ConfigError("--code needs an existing run; a new run may name any module.")
   parsing.import_from_current_folder()
   changes = parsing.settings(args, "seed", "steps", "device", "video_every", "trace_graph", "eager")
+  if "forked_from" in changes:
+    raise config_lib.ConfigError("--set forked_from: start from another run with --from RUN.")
   if origin:
     from agents.training import fork
 

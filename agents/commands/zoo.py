@@ -42,6 +42,7 @@ def main(argv: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
   parser = parsing.make_parser("zoo", __doc__)
   parser.set_defaults(run_action=_list)
+  parsing.add_json(parser, "all entries")
   actions = parser.add_subparsers(title="actions", metavar="ACTION")
 
   def action(
@@ -49,14 +50,15 @@ def _parser() -> argparse.ArgumentParser:
   ) -> Any:
     added = actions.add_parser(name, help=text, description=text, allow_abbrev=False)
     added.set_defaults(run_action=function)
-    parsing.add_json(added, result)
+    # Without the default, --json may also precede the action.
+    parsing.add_json(added, result, default=argparse.SUPPRESS)
     return functools.partial(parsing.option, added)
 
   action("list", _list, "print a table of all policies (default)", "all entries")
   play = action(
     "play", _play, "film an episode, with NumPy instead of TensorFlow", "file and return"
   )
-  play("name NAME", "name of a policy, or path of an entry, such as ./cheetah")
+  play("entry NAME", "name of a policy, or path of an entry, such as ./cheetah")
   play("--out FILE.mp4", "film to write (default: NAME.mp4)", type=pathlib.Path)
   play(
     "--seconds N",
@@ -72,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
   )
   text = "train a policy again, and compare it with the zoo"
   verify = action("verify", _verify, text, "the verdict")
-  verify("name NAME", "name of a policy, or path of an entry")
+  verify("entry NAME", "name of a policy, or path of an entry")
   verify("--logdir DIR", "folder that keeps the run (default: the run is deleted)")
   text = "make an entry from a finished run of a named config"
   add = action("add", _add, text, "folder and entry")
@@ -111,7 +113,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _play(args: argparse.Namespace) -> int:
-  path = entries.find(args.name)
+  path = entries.find(args.entry)
   parsing.check_counts(args, "size", "seconds")
   out = (args.out or pathlib.Path(f"{path.name}.mp4")).expanduser().absolute()
   if out.suffix != ".mp4":
@@ -130,7 +132,7 @@ def _play(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-  path = entries.find(args.name)
+  path = entries.find(args.entry)
   entry = entries.read(path)
   from agents import training_run
   from agents.training.run_folder import run_folder

@@ -47,6 +47,11 @@ def train(
     ConfigError: If the machines cannot train this run together.
     MachineLost: If the connection to another machine is lost.
   """
+  if options.origin or options.end:
+    raise config_lib.ConfigError(
+      "--from, --until and --minutes need a single machine. Leave out --cluster and TF_CONFIG; "
+      "several machines can continue the run later."
+    )
   if options.config:
     _check(options.config, len(cluster.addresses))
   try:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any
 
 from agents import config as config_lib
 
@@ -22,7 +22,8 @@ def find(folder: pathlib.Path) -> list[os.DirEntry]:
     folder: Run folder.
   """
   try:
-    entries = [*os.scandir(folder / "videos")]
+    # A link could lead out of the run folder.
+    entries = [] if (folder / "videos").is_symlink() else [*os.scandir(folder / "videos")]
   except OSError:
     return []
   return sorted(
@@ -48,6 +49,7 @@ class FilmProcess:
   def __init__(self, code: Sequence[str]) -> None:
     self._options = [word for folder in code for word in ("--code", folder)]
     self._process: subprocess.Popen | None = None
+    self._output: IO[bytes] | None = None
     self._run: pathlib.Path | None = None
 
   def start(self, run: pathlib.Path) -> None:
@@ -61,6 +63,8 @@ class FilmProcess:
     """
     if self._process and self._process.poll() is None:
       raise config_lib.ConfigError("Another film is being rendered. Wait until it is complete.")
+    if self._output:
+      self._output.close()
     self._run, self._output = run, tempfile.TemporaryFile()
     command = "-m", "agents", "visualize", str(run), "--episode", "-1", *self._options
     self._process = subprocess.Popen(
@@ -82,7 +86,7 @@ class FilmProcess:
       is the output of a failed process. None if no film of the run was started,
       or if a film of another run was started later.
     """
-    if not self._process or run != self._run:
+    if not (self._process and self._output) or run != self._run:
       return None
     code = self._process.poll()
     if not code:
@@ -100,4 +104,5 @@ class FilmProcess:
         os.killpg(self._process.pid, signum)
       with contextlib.suppress(subprocess.TimeoutExpired):
         self._process.wait(_SECONDS_TO_END)
-    self._output.close()
+    if self._output:
+      self._output.close()

@@ -10,7 +10,7 @@ import stat
 from typing import IO, Any
 
 from agents import config as config_lib
-from agents.training.run_folder import run_folder, run_lock
+from agents.training.run_folder import run_lock
 
 _NUM_RECENT = 10  # Training reports that determine the remaining time.
 
@@ -85,8 +85,9 @@ class RunReader:
 
   def _read_config(self) -> None:
     try:
-      config = run_folder.RunFolder(self.path).config
-    except config_lib.ConfigError as error:
+      with open_file(self.path / "config.yaml") as file:
+        config = config_lib.load(file.read().decode(), str(self.path / "config.yaml"))
+    except (config_lib.ConfigError, OSError, UnicodeDecodeError) as error:
       self._config_error = str(error)
     else:
       self._task, self._steps, self._config_error = config.env.id, config.steps, ""

@@ -101,7 +101,7 @@ def branch(run: results.RunResults, runs: Sequence[results.RunResults]) -> np.nd
     the fork, of shape [2, 2]; None if one of them is missing.
   """
   name, start = run.origin
-  origins = [other for other in runs if other.path.name == name]
+  origins = [other for other in runs if "/".join(other.path.parts[-2:]) == name]
   rows = run.phase("eval")
   if not (origins and rows and (before := origins[0].phase("eval"))):
     return None

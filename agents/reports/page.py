@@ -120,7 +120,7 @@ def _scores(groups: Sequence[results.RunGroup], names: dict[str, str]) -> str:
   rows = []
   for group in groups:
     hours = float(np.mean([run.rows[-1]["seconds"] for run in group.runs])) / 3600
-    best = published_scores.best(group.task, group.runs[0].config.steps)
+    best = published_scores.best(group.task, group.runs[0].origin[1] + group.runs[0].config.steps)
     rows.append(
       [
         names[group.label],

@@ -203,8 +203,16 @@ def _label(run: RunResults, representatives: Sequence[tuple[RunResults, dict[str
     if other.name == run.name and task(other.config.env) == run_task
   ]
   differing = [
-    key.rpartition(".")[2] + (f"={value:.6g}" if isinstance(value, float) else f"={value}")
+    _setting(run, key, value)
     for key, value in run.settings.items()
     if any(other.get(key) != value for other in same_name)
   ]
   return ", ".join([run.name, *differing])
+
+
+def _setting(run: RunResults, key: str, value: Any) -> str:
+  """Returns a short text about a setting of a run."""
+  if key == "forked_from":
+    return f"from {run.config.forked_from[-1]}" if run.config.forked_from else "no fork"
+  text = f"{value:.6g}" if isinstance(value, float) else value
+  return f"{key.rpartition('.')[2]}={text}"

@@ -58,7 +58,10 @@ class Population:
     trials = self._generation(study, generation - 1)
     scores = np.array([trial.value if _complete(trial) else -np.inf for trial in trials])
     if np.isneginf(scores).all():
-      raise errors.RunError(f"All runs of generation {generation - 1} have failed.")
+      raise errors.RunError(
+        f"All runs of generation {generation - 1} have failed; see output.txt in their folders. "
+        "Correct the cause, and start another --study."
+      )
     order = np.argsort(scores, kind="stable")
     quarter = max(1, self.size // _QUARTER)
     if member in order[:quarter] or np.isneginf(scores[member]):

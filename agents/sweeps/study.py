@@ -118,7 +118,12 @@ class Study:
     Args:
       numbers: Numbers of the trials; see `trial_runner.first_number`.
     """
-    known = set(map(trial_runner.first_number, self._study.get_trials(deepcopy=False)))
+    # The process of an interrupted trial may die before it adds the successor.
+    known = {
+      trial_runner.first_number(trial)
+      for trial in self._study.get_trials(deepcopy=False)
+      if trial.state != _TrialState.FAIL or has_ended(trial)
+    }
     for number in numbers:
       if number not in known:
         self._study.enqueue_trial({}, {"number": number})

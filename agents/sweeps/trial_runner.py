@@ -21,7 +21,7 @@ from agents.environments.workers import process as process_lib
 from agents.reports import results
 from agents.sweeps import search_space
 from agents.training import fork
-from agents.training.run_folder import checkpoint, run_folder
+from agents.training.run_folder import run_folder
 
 _MAX_RESTARTS = 3  # Number of times that a killed trial is restarted.
 _POLL_SECONDS = 0.5  # Interval between checks of the process and its metrics.
@@ -52,10 +52,9 @@ class TrialRunner:
   # use one core each and no worker processes.
   num_parallel: int
   stop: Callable[[], bool]  # Returns whether the sweep is interrupted.
-  # Returns the trial whose run a trial continues, or None.
-  parent: Callable[[optuna.Study, optuna.Trial], optuna.trial.FrozenTrial | None] = (
-    lambda study, trial: None
-  )
+  # Returns the trial whose run a trial continues, or None. Without this
+  # function, all trials start with random weights.
+  parent: Callable[[optuna.Study, optuna.Trial], optuna.trial.FrozenTrial | None] | None = None
 
   def __post_init__(self) -> None:
     cores = (
@@ -87,12 +86,12 @@ class TrialRunner:
       TrialInterrupted: If the sweep was interrupted.
     """
     settings = self.space.suggest(trial)
-    trial.set_user_attr("arguments", self.arguments(settings))
-    number = first_number(trial)
-    arguments = self._continue(trial, settings)
-    settings["seed"] = self.build({}).seed + number
+    origin = self._origin(trial)
+    source = ["--from", f"{origin.run.path}@{origin.step}"] if origin else []
+    trial.set_user_attr("arguments", [*source, *self.arguments(settings)])
+    settings["seed"] = self.build({}).seed + first_number(trial)
     try:
-      config = self.build(settings)
+      config = self.build(settings | ({"forked_from": origin.lineage} if origin else {}))
     except config_lib.ConfigError as error:
       trial.set_user_attr("why", f"invalid settings: {error}")
       raise optuna.TrialPruned from None
@@ -101,7 +100,7 @@ class TrialRunner:
     monitor = _Monitor(trial, config, folder)
     core = self._cores.pop()
     try:
-      self._train(monitor, core, [*arguments, *self.arguments(settings)])
+      self._train(monitor, core, [*source, *self.arguments(settings)])
     finally:
       self._cores.append(core)
     if monitor.score is None:
@@ -109,19 +108,10 @@ class TrialRunner:
       raise TrialFailed(f"Trial {trial.number}: no evaluation episode ended.")
     return monitor.score
 
-  def _continue(self, trial: optuna.Trial, settings: dict[str, Any]) -> list[str]:
-    """Returns the option that continues the run of the parent, if any.
-
-    Args:
-      trial: Trial of a study.
-      settings: Settings of the trial; the origin is added.
-    """
-    parent = self.parent(trial.study, trial)
-    if not parent:
-      return []
-    origin = fork.find(str(self.folder(parent)))
-    settings["forked_from"] = origin.lineage
-    return ["--from", f"{origin.run.path}@{checkpoint.step_of(origin.path)}"]
+  def _origin(self, trial: optuna.Trial) -> fork.Origin | None:
+    """Returns the final checkpoint of the parent, or None without a parent."""
+    parent = self.parent and self.parent(trial.study, trial)
+    return fork.find(str(self.folder(parent))) if parent else None
 
   def folder(self, trial: optuna.Trial | optuna.trial.FrozenTrial) -> pathlib.Path:
     """Returns the folder that contains the run of a trial.

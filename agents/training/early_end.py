@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+import math
 import pathlib
 import time
+
+from agents import config as config_lib
 
 _NUM_EVALUATIONS = 3  # Number of evaluations whose mean is compared.
 
@@ -15,12 +18,19 @@ class EarlyEnd:
   Args:
     score: Mean return of the last three evaluations, or None.
     minutes: Minutes after the creation of this object, or None.
+
+  Raises:
+    ConfigError: If a number is out of range.
   """
 
   score: float | None = None
   minutes: float | None = None
 
   def __post_init__(self) -> None:
+    if self.minutes is not None and not 0 < self.minutes < math.inf:
+      raise config_lib.ConfigError(f"--minutes must be positive. Received: {self.minutes:g}.")
+    if self.score is not None and not math.isfinite(self.score):
+      raise config_lib.ConfigError(f"--until must be a finite number. Received: {self.score:g}.")
     self._start = time.monotonic()
 
   def reason(self, metrics: pathlib.Path, has_evaluated: bool) -> str:

@@ -10,7 +10,7 @@ from agents import config as config_lib
 from agents.training.run_folder import checkpoint, run_folder
 
 # Coefficients that adapt to the KL divergence start from the new settings.
-_NOT_REUSED = ("step_size/", "penalty/")
+_NOT_REUSED = {"step_size", "penalty"}
 # Meanings of the prefixes of variable names.
 _MEANINGS = {
   "adam": "Adam's moments",
@@ -29,9 +29,14 @@ class Origin(NamedTuple):
   path: pathlib.Path  # Checkpoint file.
 
   @property
+  def step(self) -> int:
+    """Training steps completed before the checkpoint."""
+    return checkpoint.step_of(self.path)
+
+  @property
   def name(self) -> str:
-    """Name of the run, and step of the checkpoint, as RUN@STEP."""
-    return f"{self.run.path.name}@{checkpoint.step_of(self.path)}"
+    """Folders of the run, and step of the checkpoint, as LOGDIR/RUN@STEP."""
+    return f"{'/'.join(self.run.path.parts[-2:])}@{self.step}"
 
   @property
   def lineage(self) -> list[str]:
@@ -80,29 +85,33 @@ def load(algorithm: Any, origin: Origin) -> str:
   saved = {name.removeprefix("variable/"): array for name, array in arrays.items()}
   variables = algorithm.variables()
   weights = {id(weight) for weight in algorithm.weights}
+  unfit = set(_NOT_REUSED)  # Prefixes of variables that start anew.
   for name, variable in variables.items():
     shape = saved[name].shape if name in saved else None
-    if id(variable) in weights and shape != tuple(variable.shape):
+    if shape == tuple(variable.shape):
+      continue
+    unfit.add(_prefix(name))
+    if id(variable) in weights:
       raise config_lib.ConfigError(
         f"--from {origin.name}: {name} has the shape {tuple(variable.shape)} in the new run, and "
-        f"{shape or 'is missing'} in the checkpoint. Both runs need equal observation and action "
-        "spaces, and equal settings of the networks (network.*)."
+        f"{'is missing' if shape is None else shape} in the checkpoint. Both runs need equal "
+        "observation and action spaces, and equal settings of the networks (network.*)."
       )
-  reused = {
-    name: saved[name]
-    for name, variable in variables.items()
-    if name in saved
-    and saved[name].shape == tuple(variable.shape)
-    and not name.startswith(_NOT_REUSED)
-  }
+  reused = {name: saved[name] for name in variables if _prefix(name) not in unfit}
   algorithm.assign({name: variable.numpy() for name, variable in variables.items()} | reused)
   text = f"Starts from {origin.name} with its {_describe(reused)}."
   if new := _describe(variables.keys() - reused.keys()):
     text += f" These start from the new settings: {new}."
+  if unused := _describe(saved.keys() - variables.keys()):
+    text += f" The new run does not use: {unused}."
   return text
 
 
 def _describe(names: Any) -> str:
   """Returns the meanings of variable names, each once."""
-  prefixes = dict.fromkeys(name.partition("/")[0] for name in sorted(names))
+  prefixes = dict.fromkeys(map(_prefix, sorted(names)))
   return ", ".join(_MEANINGS.get(prefix, prefix) for prefix in prefixes)
+
+
+def _prefix(name: str) -> str:
+  return name.partition("/")[0]

@@ -223,8 +223,9 @@ class Loop:
       return False
     if not is_evaluated:
       self._evaluate(epoch)
-    self._schedule.last["checkpoint_every"] = self.step
-    self._save()
+    if not is_evaluated or self._schedule.last["checkpoint_every"] != self.step:
+      self._schedule.last["checkpoint_every"] = self.step
+      self._save()
     return True
 
   def _add(self, epoch: epoch_result.Epoch, seconds: float) -> None:

@@ -250,7 +250,9 @@ def test_interrupted_population_trains_the_same_policies(tmp_path):
     configs = [run_folder.RunFolder(run).config for run in runs]
     assert [config.steps for config in configs] == [200] * 4
     best = max((command.rows(run)[-1]["return_mean"], run) for run in runs[:2])[1]
-    assert [config.forked_from for config in configs] == [(), ()] + [(f"{best.name}@200",)] * 2
+    assert [config.forked_from for config in configs] == [(), ()] + [
+      (f"{best.parent.name}/{best.name}@200",)
+    ] * 2
     checkpoints = [checkpoint.newest(run / "checkpoints") for run in runs]
     variables.append([checkpoint.load(path)[0] for path in checkpoints])
   for first, second in zip(*variables, strict=True):
@@ -339,12 +341,14 @@ def make() -> gymnasium.Env:
     ([*PBT, "--trials", "3"], "--trials can't be combined with --sampler pbt"),
     ([*PBT, "--population", "1"], "--population must be at least 2"),
     (PBT, "space.yaml: network.policy_layers can't change during training"),
+    ([*PBT, "--space", "budgets.yaml"], "budgets.yaml: steps can't change during training"),
     ([*PBT, "--space", "rates.yaml"], "Add --set algorithm.lr_schedule=constant"),
   ],
 )
 def test_invalid_arguments_are_reported_in_one_line(args, message, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   pathlib.Path("space.yaml").write_text(SPACE)
+  pathlib.Path("budgets.yaml").write_text("steps: [1000, 2000]")
   pathlib.Path("rates.yaml").write_text(SPACE.splitlines()[0])
   pathlib.Path("wrong.yaml").write_text("algorithm.learning_rte: [1]")
   with pytest.raises(SystemExit) as error:

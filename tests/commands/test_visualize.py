@@ -192,7 +192,7 @@ def test_user_errors_exit_2_without_traceback(args, message, tmp_path, monkeypat
 @pytest.mark.parametrize(
   "args, message",
   [
-    (["--checkpoint", "77"], "--checkpoint 77: no checkpoint in"),
+    (["--checkpoint", "77"], "has the name or step 77"),
     (["--episode", "7777"], "--episode 7777: no checkpoint contains this episode"),
   ],
 )

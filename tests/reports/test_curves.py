@@ -108,14 +108,26 @@ def test_curve_of_one_report_is_a_point(tmp_path):
 
 
 def test_fork_begins_at_the_steps_of_its_origin(tmp_path):
-  origin = results.read(folders.make(tmp_path / "1-cheetah", [10.0, 20.0, 30.0], {"seed": 1}))
-  changes = {"forked_from": ["0-old@50", "1-cheetah@150"], "seed": 2}
-  fork = results.read(folders.make(tmp_path / "2-cheetah", [40.0, 50.0, 60.0], changes))
-  assert fork.origin == ("1-cheetah", 200)
+  origin = results.read(folders.make(tmp_path / "a" / "1-cheetah", [10.0, 20.0, 30.0]))
+  other = results.read(folders.make(tmp_path / "b" / "1-cheetah", [1.0, 2.0, 3.0]))
+  changes = {"forked_from": ["a/0-old@50", "a/1-cheetah@150"], "seed": 2}
+  fork = results.read(folders.make(tmp_path / "a" / "2-cheetah", [40.0, 50.0, 60.0], changes))
+  assert fork.origin == ("a/1-cheetah", 200)
   steps, score = curves.curve([fork], "eval", "steps")
   assert (steps[0], steps[-1], score.mean[0]) == (300, 500, 40.0)
   hours, _ = curves.curve([fork], "eval", "hours")
   assert hours[0] == curves.curve([origin], "eval", "hours")[0][0]
   # The score of the origin between its first and its second evaluation.
-  np.testing.assert_allclose(curves.branch(fork, [origin, fork]), [[200, 300], [20.0, 40.0]])
-  assert curves.branch(origin, [origin, fork]) is None and curves.branch(fork, [fork]) is None
+  branch = curves.branch(fork, [other, origin, fork])
+  np.testing.assert_allclose(branch, [[200, 300], [20.0, 40.0]])
+  assert curves.branch(origin, [origin, fork]) is None and curves.branch(fork, [other]) is None
+
+
+def test_labels_of_forks_name_only_the_last_origin(tmp_path):
+  lineages = [], ["a/1-x@50", "a/2-x@60"], ["a/1-x@50", "a/3-x@60"]
+  runs = [
+    results.read(folders.make(tmp_path / f"{number}-cheetah", [1.0], {"forked_from": lineage}))
+    for number, lineage in enumerate(lineages)
+  ]
+  labels = [group.label for group in results.group(runs)]
+  assert labels == ["cheetah, from a/2-x@60", "cheetah, from a/3-x@60", "cheetah, no fork"]

@@ -287,3 +287,18 @@ study.run(lambda trial: trial.suggest_float("x", 0, 1), 12, 2,
   processes = [subprocess.Popen([sys.executable, "-c", code], cwd=command.ROOT) for _ in range(3)]
   assert [process.wait(timeout=100) for process in processes] == [0, 0, 0]
   assert 12 <= len(_study(storage).ended) <= 12 + 3 * 2
+
+
+def test_number_of_a_killed_trial_is_enqueued_again(storage):
+  study = _study(storage)
+  study.enqueue([0, 1])
+  first, second = study._study.ask(), study._study.ask()
+  # The process dies before it adds the successor of the first trial.
+  study._study.tell(first, state=optuna.trial.TrialState.FAIL)
+  second.set_user_attr("why", "failed")
+  study._study.tell(second, state=optuna.trial.TrialState.FAIL)
+  study.enqueue([0, 1])
+  assert trial_runner.first_number(study._study.ask()) == 0
+  study.enqueue([0, 1])
+  waiting = study._study.get_trials(states=[optuna.trial.TrialState.WAITING])
+  assert not waiting

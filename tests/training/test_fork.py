@@ -45,7 +45,7 @@ def _variables(folder, step):
 
 def test_fork_starts_with_weights_moments_and_normalization(source, tmp_path, capsys):
   origin = fork.find(f"{source.path}@80")
-  assert origin.name == f"{source.path.name}@80"
+  assert origin.name == f"{source.path.parent.name}/{source.path.name}@80"
   # Another task with equal spaces.
   config = _CONFIG.override({"env.kwargs.g": 5.0, "forked_from": origin.lineage, "steps": 80})
   forked = _train(tmp_path, config, origin=origin)
@@ -102,3 +102,16 @@ def test_missing_optimizer_moments_start_anew(source, tmp_path, capsys):
 def test_unknown_steps_are_an_error_with_the_known_ones(source):
   with pytest.raises(config_lib.ConfigError, match="160"):
     fork.find(f"{source.path}@161")
+
+
+def test_normalization_is_reused_completely_or_not_at_all(source, tmp_path, capsys):
+  arrays, metadata = checkpoint.load(checkpoint.newest(source.checkpoints))
+  changed = run_folder.create(str(tmp_path), "changed", _CONFIG)
+  arrays["variable/observ/mean:0"] = np.zeros(9)
+  arrays["variable/surplus"] = np.zeros(1)
+  checkpoint.save(changed.checkpoints, 160, arrays, metadata)
+  forked = _train(tmp_path / "forked", origin=fork.find(str(changed.path)))
+  assert _variables(forked, 0)["variable/observ/count:0"] == 0
+  printed = " ".join(capsys.readouterr().err.split())
+  assert "settings: observation moments, KL penalty, adaptive learning rate." in printed
+  assert "The new run does not use: surplus." in printed

@@ -79,6 +79,14 @@ def _policies(**_: Any) -> list[str]:
   return entries.names()
 
 
+def _origins(prefix: str, **_: Any) -> list[str]:
+  """Returns the policies of the zoo that begin with the prefix, and files."""
+  from argcomplete import completers
+
+  names = [name for name in entries.names() if name.startswith(prefix)]
+  return names + list(completers.FilesCompleter()(prefix))
+
+
 def _presets(**_: Any) -> list[str]:
   return presets.names()
 
@@ -91,6 +99,8 @@ def _settings(**_: Any) -> list[str]:
 # Choices and files need no function.
 COMPLETERS: dict[str, Callable[..., Any]] = {
   "config": _configs,
+  "entry": _policies,
+  "from": _origins,
   "name": _configs,
   "preset": _presets,
   "pretrained": _policies,

@@ -57,8 +57,8 @@ def of_fork(
     ConfigError: If a name is unknown or a value is invalid.
   """
   config = config.override({"extended_from": []})
-  _, _, name = run.partition("-")  # The start time precedes the name.
-  return _merge(name or run, (f"run {run}", config), preset_names, changes)
+  name = re.sub(r"^\d{8}T\d{6}(\.\d+)?-", "", run)  # Without the start time.
+  return _merge(name, (f"run {run}", config), preset_names, changes)
 
 
 def _merge(

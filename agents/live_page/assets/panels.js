@@ -32,11 +32,16 @@ export function showFacts(run, rows, program) {
     "Speed": train?.steps_per_second ? `${exact(train.steps_per_second)} steps/s` : "",
     "Last evaluation": scores.length ? exact(scores.at(-1)) : "",
     "Best evaluation": scores.length ? exact(scores.reduce((a, b) => Math.max(a, b))) : "",
-    "Resume": run.state === "stopped" ? `${program} train ${run.path}` : "",
+    "Resume": run.state === "stopped" ? `${program} train ${quoted(run.path)}` : "",
   };
   replace(byId("facts"), ...Object.entries(facts).filter(([, value]) => value).map(
     ([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {},
       name === "Resume" ? element("code", {}, value) : value))));
+}
+
+// Returns a path as a word of a shell command.
+function quoted(path) {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 // Equal texts are not set again, because screen readers would repeat them.

@@ -260,7 +260,7 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
   if _best(folder):
     names.append("best")
   raise config_lib.ConfigError(
-    f"--checkpoint {name}: no checkpoint in {folder} has this name or step. "
+    f"No checkpoint in {folder} has the name or step {name}. "
     f"Available steps: {', '.join(names) or '(none)'}."
   )
 

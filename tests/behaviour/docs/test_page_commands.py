@@ -39,6 +39,7 @@ _SHORTER = {
   "--population 4 --generations 5 --steps 2e5": (
     f"--population 2 --generations 2 --steps 1024 {_SMALL}"
   ),
+  "--logdir ~/forks --steps 2e5": "--logdir ~/forks --steps 1024",
 }
 _LEFT_OUT = (
   "pip ",

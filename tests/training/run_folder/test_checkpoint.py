@@ -76,13 +76,13 @@ def test_checkpoint_is_found_by_file_name_or_step(tmp_path):
   assert step("0") == 0
   with pytest.raises(config_lib.ConfigError) as caught:
     checkpoint.find(tmp_path, "7")
-  assert "--checkpoint 7: no checkpoint in" in str(caught.value)
+  assert "has the name or step 7" in str(caught.value)
   assert "Available steps: 0, 5, 1,000,000." in str(caught.value)
 
 
 def test_best_policy_replaces_the_previous_best_policy(tmp_path):
   save(tmp_path, 9)
-  with pytest.raises(config_lib.ConfigError, match="--checkpoint best: no che"):
+  with pytest.raises(config_lib.ConfigError, match="the name or step best"):
     checkpoint.find(tmp_path, "best")
   for step in (5, 7):
     checkpoint.save_best(tmp_path, step, {"variable/x": np.full(3, step)})
