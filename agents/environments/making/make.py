@@ -17,6 +17,7 @@ from agents import config as config_lib
 from agents.environments.data import episode_data, mujoco_warnings, tensorflow_log
 from agents.environments.making import (
   domain_randomization,
+  mujoco_version,
   third_party,
   varied_kwargs,
   vector_envs,
@@ -218,6 +219,7 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
     if isinstance(wrapper, domain_randomization.DomainRandomization)
     and not wrapper.changes_only_model
   ]
+  notes += mujoco_version.notes(env)
   if not _has_time_limit(env):
     notes.append(
       f"{config.id} declares no time limit. Episodes that do not end by "
