@@ -131,7 +131,7 @@ def test_commands_about_the_zoo(tmp_path):
   table, *films, forked = [_run(line, tmp_path) for line in lines]
   assert "CartPole-v1" in table
   assert all("return 500.0" in output for output in films)
-  assert "Starts from cartpole@100352" in forked and "Finished 1,024 steps" in forked
+  assert "Starts from zoo/cartpole@100352" in forked and "Finished 1,024 steps" in forked
   assert float(re.search(r"Return ([\d.]+) at the end", forked)[1]) > 400
   files = {path.parent.name: path.name for path in tmp_path.rglob("*.mp4")}
   assert files[tmp_path.name] == "cartpole.mp4" and "cartpole" in files
@@ -145,8 +145,8 @@ def test_command_of_the_live_page(tmp_path):
   process.stdout.readline()
   with urllib.request.urlopen(process.stdout.readline().strip()) as page:
     assert b"<title>" in page.read()
-  process.send_signal(signal.SIGINT)
-  assert process.wait(timeout=20) == 130
+  process.send_signal(signal.SIGTERM)
+  assert process.wait(timeout=60) == 143
 
 
 def test_every_page_with_commands_has_a_test():

@@ -177,7 +177,8 @@ def kernel(tmp_path, monkeypatch):
     "argv": [f"{folder}/bin/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
     "display_name": "new",
     "language": "python",
-    "env": {"PYTHONPATH": ""},
+    # Libraries that other tests import can select a backend without display.
+    "env": {"PYTHONPATH": "", "MPLBACKEND": "module://matplotlib_inline.backend_inline"},
   }
   path = tmp_path / "jupyter" / "kernels" / "new" / "kernel.json"
   path.parent.mkdir(parents=True)
