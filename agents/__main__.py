@@ -16,6 +16,7 @@ COMMANDS = {
   "watch": "show running and finished runs on a live page",
   "report": "write an HTML page with the learning curves of runs",
   "export": "write a learned policy for other programs",
+  "stress": "measure how a policy withstands pushes, delays and other disturbances",
   "sweep": "search for settings with many runs",
   "check": "check whether an environment is ready for training",
   "replay": "repeat the episodes in which an environment failed",

@@ -1,11 +1,17 @@
 """Builds headings, figures and tables in HTML, each with a permalink."""
 
 import html
+import pathlib
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from agents.reports import results
+
+
+def style() -> str:
+  """Returns the CSS of a page with these elements, in light and dark mode."""
+  return pathlib.Path(__file__).with_name("page.css").read_text()
 
 
 def anchor(*names: str) -> str:

@@ -11,6 +11,7 @@ from matplotlib import style, ticker
 
 from agents.reports import curves, published_scores, results
 
+STYLE = pathlib.Path(__file__).with_suffix(".mplstyle")
 _INK = "#010203"  # Placeholder, replaced by the text color of the page.
 # These colors differ clearly on white and on black. Color-blind readers can
 # distinguish at least the first four (Okabe and Ito 2008).
@@ -43,7 +44,7 @@ def learning(groups: Sequence[results.RunGroup]) -> str:
   """
   runs = [run for group in groups for run in group.runs]
   use_minutes = all(run.rows[-1]["seconds"] < 3600 for run in runs)
-  with style.context(pathlib.Path(__file__).with_suffix(".mplstyle")):
+  with style.context(STYLE):
     figure = figure_lib.Figure(figsize=(9.6, 3.6), layout="constrained")
     by_steps, by_time = figure.subplots(1, 2, sharey=True)
     panels = ((by_steps, "steps", 1), (by_time, "hours", 60 if use_minutes else 1))
@@ -88,10 +89,16 @@ def learning(groups: Sequence[results.RunGroup]) -> str:
     by_steps.set_ylabel("return")
     by_steps.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.6g}"))
     by_time.set_xlabel(f"{'minutes' if use_minutes else 'hours'} of wall-clock time")
-    return _svg(figure, f"Return of {groups[0].task}")
+    return svg(figure, f"Return of {groups[0].task}")
 
 
-def _svg(figure: figure_lib.Figure, title: str) -> str:
+def svg(figure: figure_lib.Figure, title: str) -> str:
+  """Returns a figure as an SVG element, in the text color of the page.
+
+  Args:
+    figure: Figure that was drawn in the style `STYLE`.
+    title: Title of the element, unique within the page.
+  """
   file = io.StringIO()
   figure.savefig(file, format="svg", transparent=True, metadata={"Title": title})
   text = file.getvalue()

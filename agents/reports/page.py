@@ -30,6 +30,7 @@ def page(groups: Sequence[results.RunGroup], title: str) -> str:
   template = pathlib.Path(__file__).with_suffix(".html").read_text()
   return string.Template(template).substitute(
     title=html.escape(title),
+    style=elements.style(),
     date=datetime.date.today(),
     runs=f"{len(runs)} run{'s' * (len(runs) != 1)}",
     incomplete=f" Incomplete runs: {num_incomplete}. A curve ends where the "

@@ -1,9 +1,10 @@
 """Plays episodes with policies that are rebuilt from a run folder."""
 
 import contextlib
+import dataclasses
 import functools
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,37 +58,104 @@ def play(
   """
   config = folder.config
   num_envs = min(num_envs, num_episodes)
-  with contextlib.closing(make.MakeEnv(config.env)()) as env:
-    algorithm = build.algorithm(config, env.observation_space, env.action_space)
-  # Loads all checkpoints first: a run in progress deletes old checkpoints.
-  check = functools.partial(trainer.check_sizes, algorithm)
-  loaded = [
-    (checkpoint.step_of(path), checkpoint.load_variables(path, check)) for path in checkpoints
-  ]
-  seed = random.stream(config.seed, "eval")
-  order = {
-    episode_data.episode_seed(seed, index, episode): (episode, index)
-    for episode in range(num_episodes)
-    for index in range(num_envs)
-  }
-  variables = render_pool.worker_variables(config)
+  algorithm, loaded = _load_all(config, checkpoints)
   with (
-    pool.WorkerPool(min(num_envs, pool.num_cores()), variables=variables) as workers,
-    batch_env.BatchEnv(make.constructors(config.env, num_envs, config.seed), workers, seed) as env,
+    _workers(config, num_envs) as workers,
+    _player(config, algorithm, workers, num_envs, explore) as player,
   ):
-    player = worker_evaluator.WorkerEvaluator(
-      in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore
-    )
     rollouts = []
     for step, arrays in loaded:
       load(algorithm, step, arrays)
-      episodes = player.play(num_episodes)
-      assert episodes is not None
-      # `player` returns episodes in the order of their ends, which depends on
-      # the policy.
-      episodes.sort(key=lambda episode: order[episode.seed])
-      rollouts.append(PolicyRollout(step, episodes))
+      rollouts.append(PolicyRollout(step, _play(player, num_episodes, _seed(config))))
   return rollouts
+
+
+def play_in_each(
+  folder: run_folder.RunFolder,
+  path: pathlib.Path,
+  envs: Sequence[config_lib.Env],
+  num_episodes: int,
+  num_envs: int,
+) -> Iterator[list[episode_data.Episode]]:
+  """Plays episodes with the mean action and the same seeds in several tasks.
+
+  Args:
+    folder: Run folder.
+    path: Path of the checkpoint.
+    envs: Sections `env` of the tasks, which have the spaces of the run.
+    num_episodes: Number of episodes per task.
+    num_envs: Number of environments that play in parallel.
+
+  Yields:
+    Episodes of each task, in the order of `play`.
+
+  Raises:
+    ConfigError: If the checkpoint belongs to another model.
+  """
+  num_envs = min(num_envs, num_episodes)
+  algorithm, [(step, arrays)] = _load_all(folder.config, [path])
+  load(algorithm, step, arrays)
+  with _workers(folder.config, num_envs) as workers:
+    for env in envs:
+      config = dataclasses.replace(folder.config, env=env)
+      with _player(config, algorithm, workers, num_envs, explore=False) as player:
+        yield _play(player, num_episodes, _seed(config))
+
+
+def _seed(config: config_lib.Config) -> int:
+  return random.stream(config.seed, "eval")
+
+
+def _load_all(
+  config: config_lib.Config, checkpoints: Sequence[pathlib.Path]
+) -> tuple[trainer.Algorithm, list[tuple[int, dict[str, np.ndarray]]]]:
+  """Returns the algorithm, and steps and arrays of all checkpoints.
+
+  A run in progress deletes old checkpoints, so that they are loaded first.
+  """
+  with contextlib.closing(make.MakeEnv(config.env)()) as env:
+    algorithm = build.algorithm(config, env.observation_space, env.action_space)
+  check = functools.partial(trainer.check_sizes, algorithm)
+  return algorithm, [
+    (checkpoint.step_of(path), checkpoint.load_variables(path, check)) for path in checkpoints
+  ]
+
+
+def _workers(config: config_lib.Config, num_envs: int) -> pool.WorkerPool:
+  variables = render_pool.worker_variables(config)
+  return pool.WorkerPool(min(num_envs, pool.num_cores()), variables=variables)
+
+
+@contextlib.contextmanager
+def _player(
+  config: config_lib.Config,
+  algorithm: trainer.Algorithm,
+  workers: pool.WorkerPool,
+  num_envs: int,
+  explore: bool,
+) -> Iterator[worker_evaluator.WorkerEvaluator]:
+  """Builds environments, and yields the evaluator that plays in them."""
+  constructors = make.constructors(config.env, num_envs, config.seed)
+  with batch_env.BatchEnv(constructors, workers, _seed(config)) as env:
+    yield worker_evaluator.WorkerEvaluator(
+      in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore
+    )
+
+
+def _play(
+  player: worker_evaluator.WorkerEvaluator, num_episodes: int, seed: int
+) -> list[episode_data.Episode]:
+  """Returns the episodes in the order of `play`."""
+  order = {
+    episode_data.episode_seed(seed, index, episode): (episode, index)
+    for episode in range(num_episodes)
+    for index in range(len(player.env))
+  }
+  episodes = player.play(num_episodes)
+  assert episodes is not None
+  # `player` returns episodes in the order of their ends, which depends on the
+  # policy.
+  return sorted(episodes, key=lambda episode: order[episode.seed])
 
 
 def load(algorithm: trainer.Algorithm, step: int, arrays: dict[str, np.ndarray]) -> None:

@@ -15,6 +15,11 @@ _SCALED_FIELDS = {
   "motor": ("actuator_gainprm", "actuator_biasprm"),
   "damping": ("dof_damping",),
 }
+# Values of the arguments that leave the simulation unchanged.
+NOMINAL = {
+  **dict.fromkeys((*_SCALED_FIELDS, "gravity"), 1.0),
+  **dict.fromkeys(("payload", "latency", "noise", "push"), 0.0),
+}
 _Range = tuple[float, float]
 
 
@@ -30,6 +35,8 @@ class DomainRandomization(gymnasium.Wrapper):
       attributes `model` and `data`.
     friction: Factor of all coefficients of friction.
     mass: Factor of all masses and inertias.
+    payload: Mass that the first body carries at its center of mass, as a share
+      of the mass of all bodies.
     motor: Factor of the forces of all actuators.
     damping: Factor of the damping of all joints.
     gravity: Factor of gravity.
@@ -54,6 +61,7 @@ class DomainRandomization(gymnasium.Wrapper):
     env: gymnasium.Env,
     friction: _Range | None = None,
     mass: _Range | None = None,
+    payload: _Range | None = None,
     motor: _Range | None = None,
     damping: _Range | None = None,
     gravity: _Range | None = None,
@@ -65,8 +73,9 @@ class DomainRandomization(gymnasium.Wrapper):
   ) -> None:
     super().__init__(env)
     arguments = {
-      **{"friction": friction, "mass": mass, "motor": motor, "damping": damping},
-      **{"gravity": gravity, "latency": latency, "noise": noise, "push": push},
+      **{"friction": friction, "mass": mass, "payload": payload, "motor": motor},
+      **{"damping": damping, "gravity": gravity},
+      **{"latency": latency, "noise": noise, "push": push},
     }
     self._ranges = {name: bounds for name, bounds in arguments.items() if bounds is not None}
     self._push_every, self._observe = push_every, observe
@@ -132,7 +141,11 @@ class DomainRandomization(gymnasium.Wrapper):
           getattr(self._model, field)[:] = self._original[field] * values[name]
     if "gravity" in self._ranges:
       self._model.opt.gravity[:] = self._original["gravity"] * values["gravity"]
-    if "mass" in self._ranges:  # Other constants of the model depend on masses.
+    if "payload" in self._ranges:
+      mass = self._original["body_mass"]
+      self._model.body_mass[1] = values.get("mass", 1.0) * mass[1] + values["payload"] * mass.sum()
+    # Other constants of the model depend on masses.
+    if self._ranges.keys() & {"mass", "payload"}:
       mujoco.mj_setConst(self._model, self._data)
 
   def _check_models(self) -> None:
@@ -150,7 +163,7 @@ class DomainRandomization(gymnasium.Wrapper):
           f"DomainRandomization: the simulation becomes unstable with {values}. Choose ranges "
           "closer to 1."
         )
-    self._change_model(dict.fromkeys(self._ranges, 1.0))
+    self._change_model(NOMINAL)
     mujoco.mj_resetData(self._model, self._data)
 
   def _push(self) -> None:

@@ -137,6 +137,13 @@ def test_commands_about_the_zoo(tmp_path):
   assert files[tmp_path.name] == "cartpole.mp4" and "cartpole" in files
 
 
+def test_commands_about_stress(tmp_path):
+  (line,) = _commands("docs/stress.md")
+  output = _run(f"{line} --num-episodes 2 --no-films", tmp_path)
+  assert "control: survival" in output and "noise 0.2: survival" in output
+  assert (tmp_path / "stress.html").is_file()
+
+
 def test_command_of_the_live_page(tmp_path):
   folders.make(tmp_path / "logdir" / "1-cheetah", [1.0])
   line, *others = _commands("docs/watch.md")
@@ -152,7 +159,7 @@ def test_command_of_the_live_page(tmp_path):
 def test_every_page_with_commands_has_a_test():
   # The commands in `results` and `index` are those of other pages.
   tested = "environments export extending forks index observations results sweeps".split()
-  tested += ["tutorial", "usage", "watch", "zoo"]
+  tested += ["stress", "tutorial", "usage", "watch", "zoo"]
   for name in sorted(os.listdir(command.ROOT / "docs")):
     page = name.removesuffix(".md")
     if name.endswith(".md") and page not in tested:

@@ -100,9 +100,11 @@ def test_wheel_contains_one_top_level_package(wheel):
     "agents/export/formats/npz.md",
     "agents/export/templates/README.md",
     "agents/live_page/assets/page.html",
+    "agents/reports/page.css",
     "agents/reports/page.html",
     "agents/reports/figures.mplstyle",
     "agents/reports/published_scores.csv",
+    "agents/stress/page.html",
     "agents/zoo/policies/cartpole/entry.yaml",
     "agents/zoo/policies/cartpole/policy.npz",
   } <= set(names)

@@ -66,6 +66,44 @@ def test_constants_that_depend_on_masses_are_those_of_a_compiled_model(tmp_path)
     )
 
 
+def test_payload_is_a_point_mass_on_the_first_body():
+  """Compares with a model that was compiled with the payload."""
+  path = gymnasium.make("Hopper-v5").unwrapped.fullpath
+  original, spec = mujoco.MjModel.from_xml_path(path), mujoco.MjSpec.from_file(path)
+  total = original.body_mass.sum()
+  torso = spec.body("torso")
+  torso.mass, torso.ipos = original.body_mass[1] + total / 2, original.body_ipos[1]
+  torso.inertia, torso.iquat = original.body_inertia[1], original.body_iquat[1]
+  torso.explicitinertial = True
+  spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_AUTO
+  expected, env = spec.compile(), _make(payload=_HALF)
+  env.reset(seed=0)
+  for field in ("body_mass", "body_inertia", "body_invweight0", "dof_M0", "body_subtreemass"):
+    np.testing.assert_allclose(
+      getattr(env.unwrapped.model, field), getattr(expected, field), rtol=1e-6, err_msg=field
+    )
+
+
+def test_payload_is_added_to_a_scaled_mass():
+  original, env = (
+    gymnasium.make("Ant-v5").unwrapped.model,
+    _make("Ant-v5", mass=_TWICE, payload=_HALF),
+  )
+  for seed in (0, 1):
+    env.reset(seed=seed)
+    added = env.unwrapped.model.body_mass - 2 * original.body_mass
+    assert added[1] == pytest.approx(original.body_mass.sum() / 2)
+    assert not added[2:].any()
+
+
+@pytest.mark.parametrize("name, value", domain_randomization.NOMINAL.items())
+def test_nominal_values_do_not_change_episodes(name, value):
+  plain, nominal = gymnasium.make("Hopper-v5"), _make(**{name: (value, value)})
+  for (observ, reward, _), (other_observ, other_reward, _) in zip(_play(plain), _play(nominal)):
+    np.testing.assert_array_equal(observ, other_observ)
+    assert reward == other_reward
+
+
 def test_latency_delays_actions():
   env = _make(latency=(2, 2))
   env.reset(seed=0)
@@ -109,7 +147,7 @@ def test_the_seed_determines_episodes():
   ranges = dict(
     friction=(0.5, 1.5), mass=(0.8, 1.2), motor=(0.8, 1.2), damping=(0.5, 2), gravity=(0.9, 1.1)
   )
-  ranges |= dict(latency=(0, 3), noise=(0, 0.1), push=(0, 1), push_every=7)
+  ranges |= dict(payload=(0, 0.5), latency=(0, 3), noise=(0, 0.1), push=(0, 1), push_every=7)
   first, second = _make(**ranges), _make(**ranges)
   _play(second, seed=9)  # Earlier episodes have no influence.
   drawn = set()
@@ -119,7 +157,7 @@ def test_the_seed_determines_episodes():
       np.testing.assert_array_equal(observ, other_observ)
       assert (reward, info) == (other_reward, other_info)
     values = [value for key, value in one[-1][2].items() if key.startswith("randomization_")]
-    assert len(values) == 8
+    assert len(values) == 9
     drawn.add(tuple(values))
   assert len(drawn) == 3
 

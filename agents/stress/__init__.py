@@ -1,0 +1,1 @@
+"""Measures how a learned policy withstands disturbances of its robot."""
