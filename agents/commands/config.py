@@ -33,13 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     "named config, path of your own .py file, or run folder; in a folder of runs, the newest run "
     "with a checkpoint is used",
   )
-  option(
-    "--preset NAME",
-    "preset that replaces algorithm and networks of the config; repeat the option to combine "
-    "presets (default: no preset)",
-    action="append",
-    default=[],
-  )
+  parsing.add_preset(parser)
   option("--set KEY=VALUE", "change a setting of the config", action="append", default=[])
   parsing.add_json(parser, "the settings")
   with parsing.parsed(parser, argv) as args:

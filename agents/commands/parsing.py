@@ -12,6 +12,7 @@ from typing import Any
 from agents import config as config_lib
 from agents import errors
 from agents.commands.shared import completing, json_output
+from agents.configs import presets
 
 # Scripts in the repository root, each named like the command that it runs.
 _SCRIPTS = "train.py", "visualize.py"
@@ -136,6 +137,22 @@ def add_json(parser: argparse._ActionsContainer, text: str, **settings: Any) -> 
     "--json",
     f"print {text} as one JSON document; all other output goes to standard error",
     **settings,
+  )
+
+
+def add_preset(parser: argparse._ActionsContainer) -> None:
+  """Adds the option --preset of commands that use a named config.
+
+  Args:
+    parser: Parser, or argument group of a parser.
+  """
+  option(
+    parser,
+    "--preset NAME",
+    "preset that replaces algorithm and networks of the config: "
+    f"{', '.join(presets.names())}; repeat the option to combine presets (default: no preset)",
+    action="append",
+    default=[],
   )
 
 

@@ -49,13 +49,7 @@ def main(argv: list[str] | None = None) -> int:
   parser = parsing.make_parser("sweep", __doc__)
   option = functools.partial(parsing.option, parser)
   option("--config NAME", "named config, or path of your own .py file", required=True)
-  option(
-    "--preset NAME",
-    "preset that replaces algorithm and networks of the config; repeat the option to combine "
-    "presets (default: no preset)",
-    action="append",
-    default=[],
-  )
+  parsing.add_preset(parser)
   option(
     "--space FILE",
     "YAML file with the search space: settings, and the values to try",

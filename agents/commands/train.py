@@ -19,7 +19,6 @@ from agents import config as config_lib
 from agents import configs, errors
 from agents.commands import parsing
 from agents.commands.shared import json_output, merge_settings
-from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.training import early_end
 from agents.training.faults import interrupts as interrupts_lib
@@ -62,13 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     "--config NAME",
     "named config, path of your own .py file, or `list` to print the named configs (no default)",
   )
-  new(
-    "--preset NAME",
-    "preset that replaces algorithm and networks of the config: "
-    f"{', '.join(presets.names())}; repeat the option to combine presets (default: no preset)",
-    action="append",
-    default=[],
-  )
+  parsing.add_preset(group)
   new(
     "--from RUN[@STEP]",
     "start with weights, optimizer moments and normalization of another run's checkpoint, and with "
