@@ -62,7 +62,7 @@ class Coordinator(trainer_lib.DistributedTrainer):
 
   def evaluate(
     self, num_episodes: int, stop: Callable[[], bool] = bool
-  ) -> tuple[list[float], list[int]] | None:
+  ) -> epoch_result.Statistics | None:
     """See `Trainer.evaluate`."""
     self._command("evaluate", num_episodes)
     return super().evaluate(num_episodes, stop)

@@ -1,7 +1,7 @@
 """Result of one training epoch, and statistics of its episodes."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,14 @@ import tensorflow as tf
 
 from agents.environments.data import episode_data
 from agents.environments.making import domain_randomization
+
+METRICS = "metrics/"
+# TensorBoard groups of the numbers in infos, by the beginning of their keys.
+_GROUPS = {
+  "reward_": "reward_parts/",
+  domain_randomization.PREFIX: "randomization/",
+  "metric_": METRICS,
+}
 
 
 class Samples(NamedTuple):
@@ -45,26 +53,26 @@ class Statistics:
 
   scores: list[float] = dataclasses.field(default_factory=list)
   lengths: list[int] = dataclasses.field(default_factory=list)
-  # Reward parts, and values that domain randomization has drawn, by their keys
-  # in infos.
+  # Reward parts and other numbers with a prefix in `_GROUPS`, by their keys in
+  # infos.
   reward_parts: list[dict[str, float]] = dataclasses.field(default_factory=list)
 
-  def add(self, epoch: Epoch) -> None:
-    """Adds the episodes of an epoch.
+  def add(self, episodes: Iterable[episode_data.Episode]) -> None:
+    """Adds episodes.
 
     Args:
-      epoch: Result of the epoch.
+      episodes: Ended episodes.
     """
-    for episode in epoch.episodes:
+    for episode in episodes:
       if not episode.info.get("cut_short"):
         self.scores.append(episode.score)
         self.lengths.append(episode.length)
-        drawn = {
-          key: value
+        others = {
+          key: float(value)
           for key, value in episode.info.items()
-          if key.startswith(domain_randomization.PREFIX)
+          if key.startswith((domain_randomization.PREFIX, "metric_"))
         }
-        self.reward_parts.append({**episode.info["reward_parts"], **drawn})
+        self.reward_parts.append({**episode.info["reward_parts"], **others})
 
   def row(self) -> dict[str, Any]:
     """Returns the fields of `metrics.jsonl` that describe episodes.
@@ -90,15 +98,15 @@ class Statistics:
     """Returns means over the episodes by TensorBoard tag.
 
     Returns:
-      Means of the reward parts, such as "reward_parts/forward", and of the
-      values of domain randomization, such as "randomization/mass".
+      Means of the reward parts, such as "reward_parts/forward", of the values
+      of domain randomization, such as "randomization/mass", and of the metrics
+      of the task, such as "metrics/survived".
     """
-    prefixes = {"reward_": "reward_parts/", domain_randomization.PREFIX: "randomization/"}
     return {
       tag + key.removeprefix(prefix): float(
         np.mean([numbers.get(key, 0.0) for numbers in self.reward_parts])
       )
-      for prefix, tag in prefixes.items()
+      for prefix, tag in _GROUPS.items()
       for key in sorted(set().union(*self.reward_parts))
       if key.startswith(prefix)
     }

@@ -233,7 +233,7 @@ class Loop:
     self._record_failures()
     self.step += epoch.steps
     self._progress.bar.update(self.step - self._progress.bar.n)
-    self._statistics.add(epoch)
+    self._statistics.add(epoch.episodes)
     self._recent_episodes.add(epoch.episodes, self.step)
     self._remaining_time.add_epoch(epoch, seconds)
     if self._remaining_time.epochs == 1:  # It also compiles the graph.
@@ -286,7 +286,7 @@ class Loop:
       row = metrics_row.evaluation_row(
         self.step,
         self._seconds,
-        epoch_result.Statistics(*result),
+        result,
         layer_norms.layer_norms(algorithm.weights, algorithm.variables()),
       )
       self._write(row)

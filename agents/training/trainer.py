@@ -203,9 +203,7 @@ class Trainer:
       samples,
     )
 
-  def evaluate(
-    self, num_episodes: int, stop: Callable[[], bool]
-  ) -> tuple[list[float], list[int]] | None:
+  def evaluate(self, num_episodes: int, stop: Callable[[], bool]) -> epoch_result.Statistics | None:
     """Plays episodes without exploration, with the same seeds in every call.
 
     Args:
@@ -213,14 +211,15 @@ class Trainer:
       stop: Returns whether to abort; called repeatedly.
 
     Returns:
-      Scores and lengths of the episodes in ascending order of scores, or None
-      if aborted.
+      Statistics of the episodes in ascending order of scores, or None if
+      aborted.
     """
     finished = self.evaluator.play(num_episodes, stop)
     if finished is None:
       return None
-    results = sorted((episode.score, episode.length) for episode in finished)
-    return [score for score, _ in results], [length for _, length in results]
+    statistics = epoch_result.Statistics()
+    statistics.add(sorted(finished, key=lambda episode: (episode.score, episode.length)))
+    return statistics
 
   def histograms(self, samples: epoch_result.Samples) -> dict[str, np.ndarray]:
     """Returns the values for the histograms in TensorBoard.

@@ -5,7 +5,7 @@ from agents.training import epoch_result
 
 def _statistics(epoch):
   statistics = epoch_result.Statistics()
-  statistics.add(epoch)
+  statistics.add(epoch.episodes)
   return statistics
 
 

@@ -1,42 +1,29 @@
 """Statistics describe the episodes between two reports."""
 
 import numpy as np
-import tensorflow as tf
 
 from agents.environments.data import episode_data
 from agents.training import epoch_result
 
 
-def _epoch(*episodes):
-  """Returns an epoch; each episode is given as (length, score, info)."""
-  samples = epoch_result.Samples(*[tf.zeros([0])] * len(epoch_result.Samples._fields))
-  return epoch_result.Epoch(
-    {},
-    0,
-    0,
-    True,
-    [
-      episode_data.Episode(0, np.zeros((length, 1)), score, info)
-      for length, score, info in episodes
-    ],
-    0,
-    {},
-    0.0,
-    samples,
-  )
+def _episodes(*episodes):
+  """Returns episodes; each one is given as (length, score, info)."""
+  return [
+    episode_data.Episode(0, np.zeros((length, 1)), score, info) for length, score, info in episodes
+  ]
 
 
 def test_episodes_truncated_to_stagger_are_excluded():
   statistics = epoch_result.Statistics()
   statistics.add(
-    _epoch(
+    _episodes(
       (10, 1.0, {"reward_parts": {"reward_run": 2.0}, "randomization_mass": 1.5}),
       (3, 99.0, {"reward_parts": {"reward_run": 9.0}, "cut_short": 1.0}),
     )
   )
-  statistics.add(_epoch())
+  statistics.add(_episodes())
   statistics.add(
-    _epoch(
+    _episodes(
       (20, 3.0, {"reward_parts": {"reward_run": 4, "reward_jump": 1}, "randomization_mass": 0.5})
     )
   )

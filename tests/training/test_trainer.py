@@ -121,15 +121,15 @@ def test_training_increases_training_and_evaluation_scores(name, request):
   scores = [np.mean(scored.scores(epoch)) for epoch in trained.epochs]
   assert scores[0] < 0.65 * _BEST
   trained.trainer.load(trained.states[-1])
-  evaluated, _ = trained.trainer.evaluate(20, _never)
+  evaluated = trained.trainer.evaluate(20, _never).scores
   assert np.mean(evaluated) > 0.8 * _BEST
   assert np.mean(scores[-3:]) > scores[0] + 0.2 * _BEST
 
 
 def test_trained_policy_is_better_than_the_untrained_one(continuous):
   continuous.trainer.load(continuous.states[-1])
-  evaluated, _ = continuous.trainer.evaluate(20, _never)
-  untrained, _ = continuous.untrained
+  evaluated = continuous.trainer.evaluate(20, _never).scores
+  untrained = continuous.untrained.scores
   assert np.mean(evaluated) > np.mean(untrained) + 0.2 * _BEST
 
 
@@ -307,7 +307,8 @@ def test_evaluations_play_the_same_episodes(continuous):
 def test_evaluation_equals_a_loop_over_steps(continuous):
   trainer = continuous.trainer
   trainer.load(continuous.states[5])
-  scores, lengths = trainer.evaluate(10, _never)
+  statistics = trainer.evaluate(10, _never)
+  scores, lengths = statistics.scores, statistics.lengths
   config = _config()
   algorithm = build.algorithm(config, toy.Target().observation_space, toy.Target().action_space)
   trainer_lib.load_variables(algorithm, continuous.states[5])
@@ -359,7 +360,8 @@ def _counter(length):
 def test_each_environment_plays_its_share_of_an_evaluation(num_episodes, expected):
   # An episode of 60 steps needs more than one graph call.
   trainer = _with_envs([toy.Counter], map(_counter, (2, 3, 60)))
-  scores, lengths = trainer.evaluate(num_episodes, _never)
+  statistics = trainer.evaluate(num_episodes, _never)
+  scores, lengths = statistics.scores, statistics.lengths
   trainer.close()
   assert lengths == expected
   assert scores == [length * (length + 1) / 2 for length in expected]
@@ -369,7 +371,7 @@ def test_evaluation_can_be_aborted_and_repeated():
   trainer = _with_envs([toy.Counter], [_counter(200)])
   answers = iter([False, True])
   assert trainer.evaluate(1, lambda: next(answers)) is None
-  assert trainer.evaluate(1, _never)[1] == [200]
+  assert trainer.evaluate(1, _never).lengths == [200]
   trainer.close()
 
 

@@ -17,6 +17,8 @@ from agents.environments.blocks import gymnasium_block, mujoco_tasks
 from agents.environments.data import episode_data
 from agents.environments.making import domain_randomization, wrappers
 
+# Attributes of environments that change during an episode.
+_CHANGING = ("_np_random_seed", "memory")
 _TRIAL_STEPS = 50  # Steps that are compared with Gymnasium's own `step`.
 # Wrappers that only count steps. The block counts the steps itself.
 _COUNTING_WRAPPERS = (
@@ -67,7 +69,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
-    if self._task:  # Skips shape checks, as MuJoCo's shapes are always right.
+    if self._task and not spaces.composite(self._spaces[0]):
+      # Skips shape checks, as MuJoCo's shapes are always right.
       self._write_observ = self._arrays["observ"].__setitem__
     # Time limit of each running episode in steps, and whether the limit comes
     # from `StaggeredTimeLimit`.
@@ -106,7 +109,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     result = task.compute_step(rows, actions[rows])
     self._lengths[rows] += 1
     staggered = self._staggered[rows]
-    truncated = (self._lengths[rows] >= self._limits[rows]) & ~(staggered & result.terminated)
+    at_limit = self._lengths[rows] >= self._limits[rows]
+    truncated = (at_limit & ~(staggered & result.terminated)) | result.truncated
     arrays = self._arrays
     arrays["observ"][rows] = result.observ
     arrays["reward"][rows] = result.reward
@@ -116,7 +120,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       offset = int(rows[row])
       outcomes[offset] = {
         **episode_data.numbers(result.info(row)),
-        **({"cut_short": True} if staggered[row] and truncated[row] else {}),
+        **({"cut_short": True} if staggered[row] and at_limit[row] and truncated[row] else {}),
         **self._randomization[offset],
         "reward_parts": task.reward_sums(offset),
       }
@@ -172,8 +176,10 @@ def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.VectorizedMujocoTa
 
 
 def _task_class(env: gymnasium.Env) -> type[mujoco_tasks.VectorizedMujocoTask] | None:
+  """Returns the vectorized task of an environment's class, or None."""
   robot = type(env.unwrapped)
-  return mujoco_tasks.TASKS_BY_CLASS.get(f"{robot.__module__}:{robot.__qualname__}")
+  found = mujoco_tasks.TASKS_BY_CLASS.get(f"{robot.__module__}:{robot.__qualname__}")
+  return found or vars(robot).get("vectorized_task")
 
 
 def _limit_wrappers(env: gymnasium.Env) -> list[Any]:
@@ -191,7 +197,7 @@ def _settings(robot: Any) -> dict[str, Any]:
     name: np.asarray(value, dtype=object).tolist()
     for name, value in vars(robot).items()
     if isinstance(value, (bool, int, float, str, tuple, list, np.ndarray))
-    and name != "_np_random_seed"
+    and name not in _CHANGING
     and not name.startswith("_ezpickle")
   }
   return {**settings, "class": type(robot), "dt": robot.dt}
@@ -207,22 +213,20 @@ def _equals_gymnasium(task_class: type[mujoco_tasks.VectorizedMujocoTask], robot
   )
   robot.reset(seed=0)
   expected = [
-    (observ.tolist(), reward, terminated, episode_data.numbers(info))
+    (spaces.values(robot.observation_space, observ), reward, terminated, episode_data.numbers(info))
     for observ, reward, terminated, _, info in map(robot.step, actions)
   ]
   robot.reset(seed=0)
-  task, results = task_class([robot, robot]), []
-  for action in actions:
+  task = task_class([robot, robot])
+  for action, (observ, *others) in zip(actions, expected, strict=True):
     task.set_actions(np.arange(2), np.stack((action, -action)))
     task.simulate(0)
     task.simulate(1)  # Must not change the next step of row 0.
     step = task.compute_step(np.zeros(1, int), action[None])
-    results.append(
-      (
-        step.observ[0].tolist(),
-        step.reward[0],
-        step.terminated[0],
-        episode_data.numbers(step.info(0)),
-      )
-    )
-  return results == expected
+    vectorized = step.reward[0], step.terminated[0], episode_data.numbers(step.info(0))
+    if tuple(others) != vectorized or not all(
+      np.array_equal(column[0], np.asarray(part, column.dtype))
+      for column, part in zip(spaces.columns(step.observ), observ, strict=True)
+    ):
+      return False
+  return True

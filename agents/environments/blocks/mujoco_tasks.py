@@ -22,10 +22,11 @@ import numpy as np
 class TaskStep(NamedTuple):
   """Results of one step of N environments."""
 
-  observ: np.ndarray  # [N, ...]
+  observ: np.ndarray  # [N, ...], of the type that `spaces.dtype` returns.
   reward: np.ndarray  # [N]
   terminated: np.ndarray  # [N]
   info: Callable[[int], dict[str, Any]]  # Maps a row of the arrays to an info.
+  truncated: np.ndarray | bool = False  # [N], apart from time limits.
 
 
 class VectorizedMujocoTask:
@@ -146,10 +147,10 @@ class VectorizedMujocoTask:
     model, data, before, after, frame_skip = self._simulations[index]
     self._set_state(model, data, before, self._state_type)
     self._step(model, data, frame_skip)
-    if self._fields:
+    if "cfrc_ext" in self._fields:
       self._compute_contact_forces(model, data)
-      for name, view in zip(self._fields, self._views, strict=True):
-        self._copies[name][index] = view
+    for name, view in zip(self._fields, self._views, strict=True):
+      self._copies[name][index] = view
     self._get_state(model, data, after, self._state_type)
 
   def update_env(self, index: int) -> None:

@@ -77,7 +77,12 @@ def evaluation_row(
     statistics: Statistics of the episodes of the evaluation.
     norms: Result of `layer_norms`; only for TensorBoard.
   """
-  return _row("eval", step, seconds, statistics, {}, {**norms})
+  task_metrics = {
+    tag: value
+    for tag, value in statistics.mean_infos().items()
+    if tag.startswith(epoch_result.METRICS)
+  }
+  return _row("eval", step, seconds, statistics, task_metrics, {**norms, **task_metrics})
 
 
 def _row(

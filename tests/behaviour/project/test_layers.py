@@ -24,6 +24,7 @@ _ALLOWED_IMPORTS = {
   "agents.types": set(),
   "agents.ops": {"agents.errors", "agents.spaces", "agents.types"},
   "agents.environments": {"agents.class_loader", "agents.config", "agents.errors", "agents.spaces"},
+  "agents.robots": {"agents.config", "agents.environments", "agents.spaces"},
   "agents.networks": {
     "agents.class_loader",
     "agents.config",

@@ -54,6 +54,15 @@ def test_evaluation_row_contains_episodes_and_for_tensorboard_norms():
   assert "weight_norms/x" not in row.fields
 
 
+def test_evaluation_row_contains_metrics_of_the_task():
+  statistics = epoch_result.Statistics(
+    [1.0, 3.0], [10, 20], [{"metric_survived": 1.0}, {"metric_survived": 0.0, "reward_run": 1.0}]
+  )
+  row = metrics_row.evaluation_row(80, 1.0, statistics, {})
+  assert row.fields["metrics/survived"] == row.scalars["metrics/survived"] == 0.5
+  assert "reward_parts/run" not in row.fields
+
+
 def test_scores_of_a_row_without_episodes_are_none():
   row = metrics_row.evaluation_row(80, 1.0, epoch_result.Statistics(), {})
   assert row.fields["return_mean"] is row.scalars["score/return"] is None

@@ -1,0 +1,1 @@
+"""Legged robots that walk with commanded velocities."""
