@@ -17,7 +17,7 @@ CONFIG = default.CONFIG.override(
     "network.policy_layers": [128, 128],
     "network.value_layers": [128, 128],
     "network.activation": "elu",
-    "network.init_std": 0.4,
+    "network.init_std": 0.3,
     "algorithm.segment_length": 32,
     "algorithm.minibatch_size": 512,
     "algorithm.update_epochs": 5,

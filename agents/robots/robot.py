@@ -27,8 +27,8 @@ class Robot:
   # MJCF file of robot and ground: an absolute path, or a path in the models of
   # MuJoCo Playground.
   scene: str
-  # Name of the site at the sole of each foot. For robots with a gait, feet that
-  # alternate follow each other.
+  # Name of the site at the sole of each foot. Every second foot steps at the
+  # same time, such as diagonal feet of four.
   feet: tuple[str, ...]
   # Keyframe of the model in which the robot stands.
   keyframe: str = "home"
@@ -41,19 +41,13 @@ class Robot:
   max_command: tuple[float, float, float] = (1.0, 0.8, 1.0)
   # Height of a foot during a step in m.
   step_height: float = 0.1
-  # Steps of each foot per second, which the policy observes as a phase. None
-  # leaves the gait to the policy.
-  step_frequency: float | None = None
+  # Steps of each foot per second; the policy observes their phase.
+  step_frequency: float = 2.0
   # Weights of reward terms that differ from `rewards.WEIGHTS`.
   weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
-# Weights for two legs: without a gait, robots with two legs shuffle.
-_TWO_LEGS = {
-  **{"gait": 1.0, "tilt": -2.0, "roll_pitch_speed": -0.15, "slip": -0.25},
-  **{"clearance": 0.0, "swing_height": 0.0, "air_time": 0.0, "alive": 0.25},
-}
-_GO1_FEET = ("FR", "FL", "RR", "RL")
+_GO1_FEET = ("FR", "FL", "RL", "RR")
 _TWO_FEET = ("left_foot", "right_foot")
 ROBOTS = {
   "go1": Robot(
@@ -68,13 +62,13 @@ ROBOTS = {
   ),
   "spot": Robot(
     f"{_PLAYGROUND}/spot/xmls/scene_mjx_feetonly_flat_terrain.xml",
-    ("FL", "FR", "HL", "HR"),
+    ("FL", "FR", "HR", "HL"),
     action_scale=0.3,
     step_height=0.12,
   ),
   "barkour": Robot(
     f"{_MENAGERIE}/google_barkour_vb/scene_mjx.xml",
-    ("foot_front_left", "foot_hind_left", "foot_front_right", "foot_hind_right"),
+    ("foot_front_left", "foot_front_right", "foot_hind_right", "foot_hind_left"),
     action_scale=0.3,
     max_command=(1.5, 0.8, 0.7),
   ),
@@ -85,14 +79,12 @@ ROBOTS = {
     max_command=(1.5, 0.5, 1.0),
     step_height=0.12,
     step_frequency=1.25,
-    weights=_TWO_LEGS,
   ),
   "t1": Robot(
     f"{_PLAYGROUND}/t1/xmls/scene_mjx_feetonly_flat_terrain.xml",
     _TWO_FEET,
     timestep=0.002,
     step_frequency=1.5,
-    weights=_TWO_LEGS,
   ),
   "g1": Robot(
     f"{_PLAYGROUND}/g1/xmls/scene_mjx_feetonly_flat_terrain.xml",
@@ -100,7 +92,6 @@ ROBOTS = {
     timestep=0.002,
     max_command=(1.0, 0.5, 1.0),
     step_frequency=1.25,
-    weights=_TWO_LEGS,
   ),
 }
 

@@ -24,9 +24,9 @@ class VelocityEnv(mujoco_env.MujocoEnv):
   Observations have two parts. "state" contains noisy velocities of the root in
   its frame (3 m/s, 3 rad/s), the direction opposite to gravity (3), angles
   relative to the standing pose in rad, joint speeds in rad/s, the latest
-  action, the command (m/s, m/s, rad/s) and, with a gait, cosine and sine of
-  each foot's phase. "privileged_state" contains the same values without noise,
-  then contact, height (m), air time (s) and velocity (m/s) of the feet, and
+  action, the command (m/s, m/s, rad/s), and cosine and sine of the gait's
+  phase. "privileged_state" contains the same values without noise, then
+  contact, height (m), required height (m) and velocity (m/s) of the feet, and
   forces of the actuators divided by the robot's weight.
 
   An action changes the targets of the actuators; a step lasts 0.02 s. An

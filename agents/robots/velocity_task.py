@@ -42,7 +42,7 @@ class Step(NamedTuple):
   reward: np.ndarray  # [N]
   fallen: np.ndarray  # [N] bool
   left_ground: np.ndarray  # [N] bool
-  parts: dict[str, np.ndarray]  # Weighted terms of the reward, each [N].
+  parts: dict[str, np.ndarray]  # Weighted terms of `rewards`, each [N].
 
 
 class VelocityTask:
@@ -94,13 +94,11 @@ class VelocityTask:
     self._noise = noise * np.array(
       widths + [_NOISE["joints"]] * num + [_NOISE["joint_speeds"]] * num
     )
-    feet = (np.float64, (self._num_feet,))
     self._memory_type = np.dtype(
       [
         ("command", np.float64, (3,)),
         ("steps_left", np.int64),
         ("action", np.float64, (num,)),
-        *((name, *feet) for name in ("air_time", "peak_height", "contact")),
         *((name, np.float64) for name in ("phase", "linear", "angular", "work")),
         ("steps", np.int64),
       ]
@@ -168,15 +166,12 @@ class VelocityTask:
       actions: Actions of the step, [N, A].
       rngs: Random numbers of each robot.
     """
-    memory["phase"] += 2 * np.pi * CONTROL_SECONDS * (self.robot.step_frequency or 0)
+    memory["phase"] += 2 * np.pi * CONTROL_SECONDS * self.robot.step_frequency
     motion = self._motion(simulation, memory, actions)
     command = memory["command"]
     terms = rewards.terms(motion, command, self.robot.step_height)
     parts = {name: weight * terms[name] for name, weight in self._weights.items() if weight}
-    reward = CONTROL_SECONDS * rewards.total(parts, self._weights)
-    memory["air_time"] = np.where(motion.contact, 0, motion.air_time)
-    memory["peak_height"] = np.where(motion.contact, 0, motion.peak_height)
-    memory["contact"] = self._sensed_contact(simulation)
+    reward = CONTROL_SECONDS * rewards.total(parts)
     memory["action"] = actions
     memory["linear"] += np.linalg.norm(motion.linear[:, :2] - command[:, :2], axis=1)
     memory["angular"] += np.abs(motion.angular[:, 2] - command[:, 2])
@@ -190,7 +185,7 @@ class VelocityTask:
       reward,
       motion.fallen,
       np.abs(simulation.qpos[:, :2]).max(1) > self.ground,
-      parts,
+      {name: CONTROL_SECONDS * values for name, values in parts.items()},
     )
 
   def info(self, memory: Any, fallen: bool) -> dict[str, Any]:
@@ -225,14 +220,14 @@ class VelocityTask:
     up = rotation[:, 2]
     positions = self._foot_values(simulation.sensors, 1)
     foot_height = positions[..., 2] - positions[..., 2].min(1, keepdims=True)
-    sensed = self._sensed_contact(simulation)
-    contact = sensed | (memory["contact"] > 0)
     # `take` returns rows in C order. With another order, the last bits of sums
     # would depend on the number of robots.
     angles, speeds = qpos.take(self._positions, 1), qvel.take(self._speeds, 1)
     beyond = np.maximum(self._limits[:, 0] - angles, 0) + np.maximum(angles - self._limits[:, 1], 0)
     moves = np.abs(memory["command"]).sum(1) > 0
-    wave = np.sin(self._phases(memory)) * self.robot.step_height
+    # Even and odd feet alternate.
+    phases = memory["phase"][:, None] + np.pi * np.arange(self._num_feet)
+    wave = np.sin(phases) * self.robot.step_height
     return rewards.Motion(
       linear=np.einsum("nij,ni->nj", rotation, qvel[:, :3]),
       angular=qvel[:, 3:6],
@@ -243,11 +238,8 @@ class VelocityTask:
       torque=np.abs(simulation.forces).sum(1) / self._weight,
       power=np.abs(simulation.forces * speeds).sum(1) / self._weight,
       action_change=actions - memory["action"],
-      contact=contact,
-      landed=contact & (memory["air_time"] > 0),
-      air_time=memory["air_time"] + CONTROL_SECONDS,
+      contact=simulation.sensors[:, : self._num_feet] > 0,
       foot_height=foot_height,
-      peak_height=np.maximum(memory["peak_height"], foot_height),
       gait_height=np.maximum(wave, 0) * moves[:, None],
       foot_velocity=self._foot_values(simulation.sensors, 4),
       fallen=(up[:, 2] < _MIN_UPRIGHT)
@@ -264,13 +256,11 @@ class VelocityTask:
     measured = np.concatenate(
       [motion.linear, motion.angular, motion.up, motion.joints, motion.joint_speeds], 1
     )
-    known = [memory["action"], memory["command"]]
-    if self.robot.step_frequency:
-      phases = self._phases(memory)
-      known += [np.cos(phases), np.sin(phases)]
+    phase = memory["phase"][:, None]
+    known = [memory["action"], memory["command"], np.cos(phase), np.sin(phase)]
     noise = np.stack([rng.uniform(-1, 1, len(self._noise)) for rng in rngs]) * self._noise
     privileged = [
-      *(motion.contact, motion.foot_height, memory["air_time"]),
+      *(motion.contact, motion.foot_height, motion.gait_height),
       motion.foot_velocity.reshape(len(memory), -1),
       simulation.forces / self._weight,
     ]
@@ -278,14 +268,6 @@ class VelocityTask:
       "state": np.concatenate([measured + noise, *known], 1),
       "privileged_state": np.concatenate([measured, *known, *privileged], 1),
     }
-
-  def _phases(self, memory: np.ndarray) -> np.ndarray:
-    """Returns the phase of each foot, [N, F]; even and odd feet alternate."""
-    return memory["phase"][:, None] + np.pi * np.arange(self._num_feet)
-
-  def _sensed_contact(self, simulation: Simulation) -> np.ndarray:
-    """Returns which feet touch the ground now, [N, F] bool."""
-    return simulation.sensors[:, : self._num_feet] > 0
 
   def _foot_values(self, sensors: np.ndarray, first: int) -> np.ndarray:
     """Returns vectors that sensors measure at the feet, [N, F, 3]."""
