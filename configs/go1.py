@@ -11,7 +11,7 @@ CONFIG = default.CONFIG.override(
     "env.kwargs": {"robot": "go1"},
     "env.max_length": 1000,
     "steps": 10_000_000,
-    "num_envs": 64,
+    "num_envs": 128,
     "network.policy_observ": ["state"],
     "network.value_observ": ["privileged_state"],
     "network.policy_layers": [128, 128],
@@ -23,5 +23,6 @@ CONFIG = default.CONFIG.override(
     "algorithm.update_epochs": 5,
     "algorithm.discount": 0.97,
     "algorithm.lr_schedule": "kl_adaptive",
+    "algorithm.kl_target": 0.02,
   }
 )

@@ -6,6 +6,7 @@ examples:
   %(prog)s ~/logdir --checkpoint all
   %(prog)s ~/logdir --episode -1
   %(prog)s --pretrained cheetah --num-episodes 1
+  %(prog)s ~/logdir --commands "1,0,0 for 3s; 0,0,1 for 2s"
 """
 
 import argparse
@@ -13,12 +14,14 @@ import functools
 import json
 import os
 import pathlib
+import tempfile
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.commands import parsing
 from agents.environments.making import make
+from agents.robots import drive
 from agents.training.monitoring import quiet_imports, recent_episodes
 from agents.training.run_folder import checkpoint, run_folder
 from agents.videos import video, write_videos
@@ -58,6 +61,9 @@ def main(argv: list[str] | None = None) -> int:
     rollouts = Rollouts(
       args.checkpoint, args.num_episodes, args.num_agents or 1, args.policy == "sampled", args.grid
     )
+    if args.commands or args.drive:
+      args.result = {"phases": drive_robot(folder, outdir, args)}
+      return 0
     if args.episode is None:
       episodes = render_policy(folder, outdir, rollouts, args.size)
     else:
@@ -114,6 +120,15 @@ def _parser() -> argparse.ArgumentParser:
     "recorded one (no default)",
     type=int,
   )
+  robot = functools.partial(
+    parsing.option, parser.add_argument_group("a robot with velocity commands")
+  )
+  robot(
+    "--commands TEXT",
+    'film the robot with these commands, such as "1,0,0 for 3s; 0,0,1 for 2s": forward and left '
+    "speed in m/s, turning speed in rad/s (no default)",
+  )
+  robot("--drive", "open a window in which keys command the robot (default: no window)")
   return parser
 
 
@@ -128,6 +143,16 @@ def _run(args: argparse.Namespace) -> str | pathlib.Path:
 def _check_arguments(args: argparse.Namespace) -> None:
   """Raises ConfigError if arguments are too small or contradict each other."""
   parsing.check_counts(args, "num_episodes", "num_agents", "size")
+  if args.commands:
+    drive.parse_commands(args.commands)
+  for option in ("episode", "num_episodes", "num_agents", "policy", "grid"):
+    if (args.commands or args.drive) and getattr(args, option):
+      raise config_lib.ConfigError(
+        f"{parsing.dashed(option)} can't be combined with --commands or --drive, which play one "
+        "episode with the mean action."
+      )
+  if args.commands and args.drive:
+    raise config_lib.ConfigError("use either --commands or --drive.")
   for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
     if args.episode is not None and getattr(args, option):
       raise config_lib.ConfigError(
@@ -189,6 +214,42 @@ def render_training_episode(
   listed = _listed_episodes(outdir)
   episode = recent_episodes.find(folder.checkpoints, number)
   return _record(folder, [recent_episodes.make_video(episode, outdir)], size, outdir, listed)
+
+
+def drive_robot(
+  folder: run_folder.RunFolder, outdir: pathlib.Path, args: argparse.Namespace
+) -> list[dict[str, Any]]:
+  """Plays a robot with chosen commands, in a film or in a window.
+
+  Args:
+    folder: Run folder.
+    outdir: Folder for the film.
+    args: Arguments of the command.
+
+  Returns:
+    Command, mean velocity and fall of each phase; empty for a window.
+
+  Raises:
+    ConfigError: If the robot takes no commands, or the checkpoint is missing.
+    RenderingFailed: If the robot cannot be rendered.
+  """
+  drive.check(folder.config.env)
+  path = checkpoint.find(folder.checkpoints, args.checkpoint)
+  with quiet_imports.quiet_imports():
+    from agents.export import write
+  with tempfile.TemporaryDirectory() as scratch:
+    policy = write.write_npz(folder, path, pathlib.Path(scratch))
+    if args.drive:
+      drive.open_window(folder.path, policy)
+      return []
+    _listed_episodes(outdir)  # Creates the folder.
+    film, size = outdir / "commands.mp4", args.size or write_videos.MAX_TILE_HEIGHT
+    phases = drive.film_in_new_process(folder.path, policy, film, size, args.commands)
+  for phase in phases:
+    end = ", then the robot fell" if phase["fallen"] else ""
+    print(f"command {phase['command']}: mean velocity {phase['velocity']}{end}")
+  print(film)
+  return phases
 
 
 def _roll_out(

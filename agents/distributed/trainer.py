@@ -1,6 +1,6 @@
 """Trains on several machines, with the same results as on one machine."""
 
-import itertools
+import dataclasses
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -93,7 +93,7 @@ class DistributedTrainer(trainer.Trainer):
 
   def evaluate(
     self, num_episodes: int, stop: Callable[[], bool] = bool
-  ) -> tuple[list[float], list[int]] | None:
+  ) -> epoch_result.Statistics | None:
     """See `Trainer.evaluate`.
 
     Aborts if any machine received a request to stop.
@@ -108,10 +108,8 @@ class DistributedTrainer(trainer.Trainer):
     self._fingerprint = zlib.crc32(
       b"".join(np.asarray(variable).tobytes() for variable in self.algorithm.variables().values())
     )
-    results = sorted(
-      itertools.chain(*self.exchange([(episode.score, episode.length) for episode in finished]))
-    )
-    return [score for score, _ in results], [length for _, length in results]
+    parts = self.exchange(dataclasses.asdict(epoch_result.statistics(finished)))
+    return epoch_result.merged(epoch_result.Statistics(**part) for part in parts)
 
   def close(self) -> None:
     """See `Trainer.close`."""

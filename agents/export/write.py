@@ -78,6 +78,24 @@ def write(
   return [out / file_format.file for file_format in file_formats.values()]
 
 
+def write_npz(
+  folder: run_folder.RunFolder, checkpoint: pathlib.Path, out: pathlib.Path
+) -> pathlib.Path:
+  """Writes only the file of the mean action for NumPy; see `write`.
+
+  Args:
+    folder: Run folder.
+    checkpoint: Path of the checkpoint with the policy.
+    out: Existing folder for policy.npz.
+
+  Returns:
+    Path of policy.npz.
+  """
+  with tempfile.TemporaryDirectory() as scratch:
+    (path,) = write(folder, checkpoint, ["npz"], False, pathlib.Path(scratch, "policy"))
+    return pathlib.Path(shutil.copy(path, out))
+
+
 def _signature(policy: policy_lib.ExportablePolicy, sampled: bool) -> dict[str, Any]:
   """Returns the contents of signature.json."""
   return {

@@ -2,8 +2,8 @@
 
 Most terms come from the tasks of MuJoCo Playground (Zakka et al. 2025). There
 are changes for robots of any size: torque and power are divided by the robot's
-weight, and the pose is the mean over the joints. The height of a foot is measured
-from the lowest foot, so that it has the same meaning on rough ground.
+weight, and the pose is the mean over the joints. The height of a foot is
+measured from the lowest foot, so that it has the same meaning on rough ground.
 """
 
 import dataclasses
@@ -13,9 +13,9 @@ import numpy as np
 # Weight of each term per second. Negative weights belong to costs.
 WEIGHTS = {
   "tracking_linear": 2.0,
-  "tracking_angular": 1.0,
-  "gait": 1.0,
-  "pose": 0.2,
+  "tracking_angular": 0.5,
+  "gait": 2.0,
+  "pose": 0.1,
   "vertical_speed": -0.5,
   "roll_pitch_speed": -0.1,
   "tilt": -5.0,
@@ -28,6 +28,7 @@ WEIGHTS = {
 }
 _TRACKING_WIDTH = 0.5  # m/s and rad/s
 _POSE_WIDTH = 0.1  # rad²
+_GAIT_FACTOR = 4.0
 _COST_FACTOR = 0.3
 
 
@@ -71,7 +72,7 @@ def terms(motion: Motion, command: np.ndarray, step_height: float) -> dict[str, 
       -np.linalg.norm(motion.linear[:, :2] - command[:, :2], axis=1) / _TRACKING_WIDTH
     ),
     "tracking_angular": np.exp(-np.abs(motion.angular[:, 2] - command[:, 2]) / _TRACKING_WIDTH),
-    "gait": np.exp(-np.square(foot_error).sum(1)),
+    "gait": np.exp(-_GAIT_FACTOR * np.square(foot_error).sum(1)),
     "pose": np.exp(-np.square(motion.joints).mean(1) / _POSE_WIDTH),
     "vertical_speed": np.square(motion.linear[:, 2]),
     "roll_pitch_speed": np.square(motion.angular[:, :2]).sum(1),

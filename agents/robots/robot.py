@@ -40,9 +40,9 @@ class Robot:
   # Largest commanded velocities: forward and left in m/s, turning in rad/s.
   max_command: tuple[float, float, float] = (1.0, 0.8, 1.0)
   # Height of a foot during a step in m.
-  step_height: float = 0.1
+  step_height: float = 0.08
   # Steps of each foot per second; the policy observes their phase.
-  step_frequency: float = 2.0
+  step_frequency: float = 2.5
   # Weights of reward terms that differ from `rewards.WEIGHTS`.
   weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
@@ -112,7 +112,7 @@ def find(name: str, settings: Mapping[str, Any]) -> Robot:
     raise config.ConfigError(
       f"Unknown setting {unknown[0]!r}; settings are {', '.join(sorted(fields))}."
     )
-  values = {
+  values: dict[str, Any] = {
     key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()
   }
   if name in ROBOTS:
@@ -126,7 +126,8 @@ def find(name: str, settings: Mapping[str, Any]) -> Robot:
     raise config.ConfigError(
       f"{name}: name the sites at the soles of the feet, such as --set env.kwargs.feet=[FL,FR]."
     )
-  return Robot(**{"scene": str(path.resolve()), "timestep": None, **values})
+  values = {"timestep": None, **values}
+  return Robot(str(path.resolve()), **values)
 
 
 def load_model(robot: Robot, visible: bool) -> Any:

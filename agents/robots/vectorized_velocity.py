@@ -32,7 +32,8 @@ class VectorizedVelocity(mujoco_tasks.VectorizedMujocoTask):
 
   def set_actions(self, indices: np.ndarray, actions: np.ndarray) -> None:
     """See `VectorizedMujocoTask.set_actions`."""
-    super().set_actions(indices, self._envs[0].task.targets(actions.astype(np.float64)))
+    task, memory = self._envs[0].task, self._memory[indices]
+    super().set_actions(indices, task.targets(memory, actions.astype(np.float64)))
 
   def update_env(self, index: int) -> None:
     """See `VectorizedMujocoTask.update_env`."""

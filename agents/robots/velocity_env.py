@@ -72,11 +72,9 @@ class VelocityEnv(mujoco_env.MujocoEnv):
       render_mode,
       width,
       height,
-      default_camera_config={"trackbodyid": 1, "azimuth": 120, "elevation": -20},
     )
     self.task = velocity_task.VelocityTask(self.model, self._robot, command, noise)
     self.memory = self.task.memory(1)
-    self.action_space = gymnasium.spaces.Box(-1, 1, (self.model.nu,), np.float32)
     observ = self.task.observe(self._simulation(), self.memory, [np.random.default_rng()])
     self.observation_space = gymnasium.spaces.Dict(
       {
@@ -84,12 +82,15 @@ class VelocityEnv(mujoco_env.MujocoEnv):
         for name, part in observ.items()
       }
     )
-    self.mujoco_renderer.default_cam_config["distance"] = 4 * self.task.height + 0.5
+    self.mujoco_renderer.default_cam_config = {
+      **{"trackbodyid": 1, "azimuth": 120, "elevation": -20},
+      "distance": 4 * self.task.height + 0.5,
+    }
 
-  def step(self, action: np.ndarray) -> tuple[dict, float, bool, bool, dict[str, Any]]:
+  def step(self, action: np.ndarray) -> Any:
     """Steps the robot for 0.02 s."""
     actions = np.asarray(action, np.float64)[None]
-    self.data.ctrl[:] = self.task.targets(actions)[0]
+    self.data.ctrl[:] = self.task.targets(self.memory, actions)[0]
     mujoco.mj_step(self.model, self.data, self.frame_skip)
     step = self.task.step(self._simulation(), self.memory, actions, [self.np_random])
     fallen = bool(step.fallen[0])
@@ -105,13 +106,30 @@ class VelocityEnv(mujoco_env.MujocoEnv):
       {**info, **parts},
     )
 
-  def reset_model(self) -> dict[str, np.ndarray]:
+  def reset_model(self) -> Any:
     """Begins an episode; see `gymnasium.Env.reset`."""
     self.memory, qpos, qvel = self.task.begin(self.np_random)
     if np.isfinite(self.task.ground):
       qpos[2] += self._ground_height(*qpos[:2])
     self.data.ctrl[:] = self.task.target
     self.set_state(qpos, qvel)
+    return self.observe()
+
+  @property
+  def max_command(self) -> tuple[float, float, float]:
+    """Largest commands of the task: m/s, m/s, rad/s."""
+    return self._robot.max_command
+
+  def set_command(self, command: Sequence[float]) -> None:
+    """Sets the command until the next call or the end of the episode.
+
+    Args:
+      command: Forward and left velocity in m/s, turning velocity in rad/s.
+    """
+    self.memory["command"], self.memory["steps_left"] = command, np.iinfo(np.int64).max
+
+  def observe(self) -> dict[str, np.ndarray]:
+    """Returns the observation of the current state and command."""
     observ = self.task.observe(self._simulation(), self.memory, [self.np_random])
     return {name: part[0] for name, part in observ.items()}
 
@@ -144,7 +162,8 @@ class VelocityEnv(mujoco_env.MujocoEnv):
     return model, mujoco.MjData(model)
 
   def _set_action_space(self) -> gymnasium.spaces.Box:
-    return None
+    self.action_space = gymnasium.spaces.Box(-1, 1, (self.model.nu,), np.float32)
+    return self.action_space
 
   def _simulation(self) -> velocity_task.Simulation:
     data = self.data

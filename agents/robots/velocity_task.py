@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents import config
-from agents.robots import rewards
+from agents.robots import gait, rewards
 from agents.robots import robot as robot_lib
 
 CONTROL_SECONDS = 0.02  # Per step of the agent.
@@ -81,6 +81,7 @@ class VelocityTask:
     self._num_feet = len(robot.feet)
     soles = self._foot_values(data.sensordata[None], 1)
     self.height = float(data.qpos[2] - soles[0, :, 2].min())
+    self._gait = gait.Gait(model, data, robot)
     self._weight = float(model.body_subtreemass[1] * np.linalg.norm(model.opt.gravity))
     floors = model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD
     self.ground = float(model.hfield_size[0, :2].min()) - _MARGIN if floors.any() else math.inf
@@ -130,9 +131,15 @@ class VelocityTask:
     qvel[:6] = rng.uniform(-_MAX_START_SPEED, _MAX_START_SPEED, 6)
     return memory, qpos, qvel
 
-  def targets(self, actions: np.ndarray) -> np.ndarray:
-    """Returns the targets of the actuators, [N, A], for actions in [-1, 1]."""
-    return self.target + self.robot.action_scale * actions
+  def targets(self, memory: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Returns the targets of the actuators, [N, A].
+
+    Args:
+      memory: Memory of the robots before the step, [N].
+      actions: Corrections of the gait in [-1, 1], [N, A].
+    """
+    offsets = self._gait.offsets(memory["phase"], memory["command"])
+    return self.target + offsets + self.robot.action_scale * actions
 
   def observe(
     self, simulation: Simulation, memory: np.ndarray, rngs: Sequence[np.random.Generator]
@@ -178,7 +185,7 @@ class VelocityTask:
     memory["work"] += motion.power * self._weight * CONTROL_SECONDS
     memory["steps"] += 1
     memory["steps_left"] -= 1
-    for row in np.flatnonzero(memory["steps_left"] <= 0):
+    for row in np.flatnonzero(memory["steps_left"] <= 0).tolist():
       self._draw_command(memory[row], rngs[row])
     return Step(
       self._observe(motion, simulation, memory, rngs),
@@ -225,9 +232,6 @@ class VelocityTask:
     angles, speeds = qpos.take(self._positions, 1), qvel.take(self._speeds, 1)
     beyond = np.maximum(self._limits[:, 0] - angles, 0) + np.maximum(angles - self._limits[:, 1], 0)
     moves = np.abs(memory["command"]).sum(1) > 0
-    # Even and odd feet alternate.
-    phases = memory["phase"][:, None] + np.pi * np.arange(self._num_feet)
-    wave = np.sin(phases) * self.robot.step_height
     return rewards.Motion(
       linear=np.einsum("nij,ni->nj", rotation, qvel[:, :3]),
       angular=qvel[:, 3:6],
@@ -240,7 +244,7 @@ class VelocityTask:
       action_change=actions - memory["action"],
       contact=simulation.sensors[:, : self._num_feet] > 0,
       foot_height=foot_height,
-      gait_height=np.maximum(wave, 0) * moves[:, None],
+      gait_height=self._gait.heights(memory["phase"], moves),
       foot_velocity=self._foot_values(simulation.sensors, 4),
       fallen=(up[:, 2] < _MIN_UPRIGHT)
       | (qpos[:, 2] - positions[..., 2].min(1) < _MIN_HEIGHT * self.height),

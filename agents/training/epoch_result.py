@@ -110,3 +110,27 @@ class Statistics:
       for key in sorted(set().union(*self.reward_parts))
       if key.startswith(prefix)
     }
+
+
+def statistics(episodes: Iterable[episode_data.Episode]) -> Statistics:
+  """Returns the statistics of episodes.
+
+  Args:
+    episodes: Ended episodes.
+  """
+  result = Statistics()
+  result.add(episodes)
+  return result
+
+
+def merged(parts: Iterable[Statistics]) -> Statistics:
+  """Returns the statistics of all episodes in ascending order of scores.
+
+  Args:
+    parts: Statistics of some of the episodes each.
+  """
+  rows = sorted(
+    (row for part in parts for row in zip(part.scores, part.lengths, part.reward_parts)),
+    key=lambda row: row[:2],
+  )
+  return Statistics(*map(list, zip(*rows)))

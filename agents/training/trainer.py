@@ -217,9 +217,7 @@ class Trainer:
     finished = self.evaluator.play(num_episodes, stop)
     if finished is None:
       return None
-    statistics = epoch_result.Statistics()
-    statistics.add(sorted(finished, key=lambda episode: (episode.score, episode.length)))
-    return statistics
+    return epoch_result.merged([epoch_result.statistics(finished)])
 
   def histograms(self, samples: epoch_result.Samples) -> dict[str, np.ndarray]:
     """Returns the values for the histograms in TensorBoard.

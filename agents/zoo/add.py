@@ -3,7 +3,6 @@
 import datetime
 import pathlib
 import shutil
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -169,6 +168,4 @@ def _export(run: run_folder.RunFolder, path: pathlib.Path, folder: pathlib.Path)
   with quiet_imports.quiet_imports():
     from agents.export import write
 
-  with tempfile.TemporaryDirectory() as scratch:
-    write.write(run, path, ["npz"], sampled=False, out=pathlib.Path(scratch, "policy"))
-    shutil.copy(pathlib.Path(scratch, "policy", "policy.npz"), folder)
+  write.write_npz(run, path, folder)

@@ -6,9 +6,7 @@ TensorFlow is not imported, because its import takes longer than the film.
 import contextlib
 import json
 import math
-import os
 import pathlib
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,10 +16,9 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.making import make
-from agents.environments.workers import process
 from agents.training.run_folder import run_folder
 from agents.translation import numpy_player
-from agents.videos import encode, mujoco_scene, render_pool, renderer
+from agents.videos import encode, mujoco_scene, render_process, renderer
 from agents.videos import video as video_lib
 
 _MAX_FPS = 30  # Environments with more steps per second show every n-th step.
@@ -38,9 +35,6 @@ class Played(NamedTuple):
 def record(entry: pathlib.Path, out: pathlib.Path, size: int, max_seconds: float) -> Played:
   """Plays one episode with the mean action, and films its start.
 
-  A new process renders the film, because OpenGL and TensorFlow can crash in one
-  process.
-
   Args:
     entry: Folder with config.yaml and policy.npz.
     out: Path of the MP4 file.
@@ -54,20 +48,7 @@ def record(entry: pathlib.Path, out: pathlib.Path, size: int, max_seconds: float
     RenderingFailed: If the environment cannot be built or rendered.
   """
   arguments = str(entry), str(out), size, max_seconds
-
-  def record_in_new_process(variables: dict[str, str]) -> Played:
-    done = subprocess.run(
-      process.python(f"from agents.zoo import film; film.main(*{arguments!r})"),
-      env={**os.environ, **variables},
-      stdin=subprocess.DEVNULL,
-      capture_output=True,
-      text=True,
-    )
-    if done.returncode:
-      raise render_pool.RenderingFailed(done.stderr.strip())
-    return Played(*json.loads(done.stdout.splitlines()[-1]))
-
-  return render_pool.with_gl_backend(record_in_new_process)
+  return Played(*render_process.call("agents.zoo.film", "main", *arguments))
 
 
 def main(entry: str, out: str, size: int, max_seconds: float) -> None:

@@ -57,7 +57,7 @@ def _naive_terms(motion, row, command):
   return {
     "tracking_linear": math.exp(-math.hypot(x - command[0], y - command[1]) / 0.5),
     "tracking_angular": math.exp(-abs(yaw - command[2]) / 0.5),
-    "gait": math.exp(-sum(each**2 for each in error)),
+    "gait": math.exp(-4 * sum(each**2 for each in error)),
     "pose": math.exp(-sum(angle**2 for angle in motion.joints[row]) / _JOINTS / 0.1),
     "vertical_speed": z**2,
     "roll_pitch_speed": roll**2 + pitch**2,

@@ -25,6 +25,15 @@ _ALLOWED_IMPORTS = {
   "agents.ops": {"agents.errors", "agents.spaces", "agents.types"},
   "agents.environments": {"agents.class_loader", "agents.config", "agents.errors", "agents.spaces"},
   "agents.robots": {"agents.config", "agents.environments", "agents.spaces"},
+  "agents.robots.drive": {
+    "agents.config",
+    "agents.environments",
+    "agents.errors",
+    "agents.robots",
+    "agents.training",
+    "agents.translation",
+    "agents.videos",
+  },
   "agents.networks": {
     "agents.class_loader",
     "agents.config",
@@ -157,6 +166,7 @@ _ALLOWED_IMPORTS = {
     "agents.live_page",
     "agents.ops",
     "agents.reports",
+    "agents.robots.drive",
     "agents.simulation",
     "agents.spaces",
     "agents.stress",
