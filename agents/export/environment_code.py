@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents.environments.making import make, third_party, varied_kwargs, vector_envs
+from agents.environments.making import envpool_env, make, third_party, varied_kwargs, vector_envs
 
 _WRAPPERS = "agents.environments.making.wrappers"
 
@@ -35,7 +35,15 @@ def write(config: config_lib.Env) -> EnvironmentCode:
   modules = set(known)
   limit = config.max_length
   module, _, name = config.id.rpartition(":")
-  if module and hasattr(importlib.import_module(module), name):
+  if envpool_env.is_native(config):
+    modules.add(envpool_env.__name__)
+    arguments = {"max_episode_steps": limit} if limit else {}
+    statements = [
+      _call(f"{envpool_env.__name__}.make", f'"{config.id}"', config.kwargs | arguments)
+    ]
+    if not make.stated_length(config):
+      limit = make.DEFAULT_MAX_LENGTH
+  elif module and hasattr(importlib.import_module(module), name):
     modules.add(module)
     statements = [_call(f"{module}.{name}", "", config.kwargs)]
     if vector_envs.constructor(config.id):

@@ -45,6 +45,8 @@ def test_code_names_modules_that_python_may_not_find(name, own):
       ],
     },
     {"id": "tests.environments.blocks.vectors:counters", "kwargs": {"mode": "SameStep"}},
+    {"id": "Catch-v0", "backend": "envpool", "kwargs": {"width": 4}},
+    {"id": "MiniGrid-Empty-5x5-v0", "backend": "envpool", "max_length": 9},
     {"id": "Pendulum-v1", "kwargs": {"g": {"each": [5.0, 6.0]}}},
     {
       "id": "Hopper-v5",
@@ -54,6 +56,8 @@ def test_code_names_modules_that_python_may_not_find(name, own):
   ],
 )
 def test_code_builds_the_environment_of_the_run(changes):
+  if changes.get("backend") == "envpool":
+    pytest.importorskip("envpool")
   config = config_lib.Config().override({f"env.{key}": value for key, value in changes.items()}).env
   env = make.MakeEnv(config)()
   code = environment_code.write(config)

@@ -7,9 +7,12 @@ import signal
 import numpy as np
 import pytest
 
+from agents import config as config_lib
+from agents.environments.data import episode_data
+from agents.environments.making import make
 from agents.videos import render_pool, render_worker
 from agents.videos import video as video_lib
-from tests.videos import canvas, decoding
+from tests.videos import canvas, decoding, gl_support
 
 _MAKE = canvas.make
 
@@ -51,6 +54,31 @@ def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
       atol=4,
     )
   assert sorted(os.listdir(tmp_path)) == ["grid.mp4", "long.mp4", "short.mp4"]
+
+
+@pytest.mark.slow
+def test_robots_of_envpool_are_filmed(tmp_path):
+  pytest.importorskip("envpool")
+  if not gl_support.egl_works():
+    pytest.skip("Rendering needs EGL.")
+  constructor = make.MakeEnv(
+    config_lib.Env("BarkourJoystick-v1", backend="envpool", max_length=3), "rgb_array"
+  )
+  actions = np.zeros((3, 12), np.float32)
+  env = constructor()
+  env.reset(seed=5)
+  score = sum(env.step(action)[1] for action in actions)
+  episode = episode_data.Episode(5, actions, score, {})
+  video = video_lib.Video(str(tmp_path / "robot.mp4"), (video_lib.Tile(episode),))
+  ((_, problem),) = render_pool.record(
+    render_worker.RenderJob(constructor, [video], 240),
+    make.fps(constructor.config),
+    render_pool.find_gl_backend(constructor),
+  )
+  assert not problem  # The replay has the same rewards.
+  frames, meta = decoding.decode(video.path)
+  assert meta["fps"] == 50 and frames.shape == (3, 240, 240, 3)
+  assert frames.std() > 10 and (frames[0] != frames[2]).mean() > 0.001
 
 
 def test_nondeterministic_environment_is_reported(tmp_path):

@@ -12,7 +12,7 @@ import sysconfig
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -23,10 +23,11 @@ from gymnasium.utils import env_checker
 from agents import spaces
 from agents.commands.checks import random_steps
 from agents.environments import batch_env
-from agents.environments.making import make
+from agents.environments.making import action_scaling, make
 from agents.environments.workers import pool
 
-_FIRST_STEPS = 10  # Steps before all other checks.
+_FIRST_STEPS = 10  # Steps before all other checks, and of episodes to compare.
+_NUM_SEEDS = 3  # Seeds of episodes to compare.
 _MAX_STEPS = 300  # Maximum number of steps in one environment and check.
 _MAX_SECONDS = 1.0  # Approximate time limit for these steps.
 # Folders of code that the user of the command did not write.
@@ -268,6 +269,35 @@ def _check_seeds(trial: _Trial) -> Problems:
           return
 
 
+def _check_variation(trial: _Trial) -> Problems:
+  with contextlib.closing(trial.constructor()) as env:
+    convert = action_scaling.action_converter(env.action_space)
+    actions = [
+      convert(action)[0] for action in random_steps.actions(env.action_space, 0, (_FIRST_STEPS, 1))
+    ]
+    episodes = {_begin_episode(env, seed, actions) for seed in range(_NUM_SEEDS)}
+  if len(episodes) == 1:
+    yield Problem(
+      f"The resets with {_NUM_SEEDS} different seeds begin equal episodes: equal actions lead to "
+      "equal observations and rewards.",
+      "If this is not intended, draw the initial state from self.np_random. An evaluation of "
+      "such a task repeats one episode.",
+      harmless=True,
+    )
+
+
+def _begin_episode(env: gymnasium.Env, seed: int, actions: Sequence[Any]) -> bytes:
+  """Returns the observations and rewards of the first steps of an episode."""
+  values = random_steps.copied(env.observation_space, env.reset(seed=seed)[0]).tobytes()
+  for action in actions:
+    observ, reward, terminated, truncated, _ = env.step(action)
+    values += random_steps.copied(env.observation_space, observ).tobytes()
+    values += np.asarray(reward, float).tobytes()
+    if terminated or truncated:
+      break
+  return values
+
+
 def _values(step: random_steps.Step) -> tuple[bytes, Any, bool, bool]:
   """Returns the values of a step in a form that `==` can compare."""
   reward = step.reward
@@ -354,6 +384,7 @@ _CHECKS = (
   _Check("constructor can be pickled", _check_pickling),
   _Check("has a time limit, and images of a supported type", _check_notes),
   _Check("the same seed repeats an episode", _check_seeds),
+  _Check("different seeds begin different episodes", _check_variation, needs_all=True),
   _Check("returned observations do not change later", _check_copies),
   _Check(
     "worker processes give the same results and can replay episodes", _check_workers, needs_all=True

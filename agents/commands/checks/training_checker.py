@@ -8,6 +8,7 @@ import numpy as np
 
 from agents import build, spaces
 from agents import config as config_lib
+from agents.environments.making import envpool_env
 from agents.training.run_folder import checkpoint
 
 _NUM_ENVS = 4
@@ -19,6 +20,7 @@ def find_problem(config: config_lib.Config) -> str:
 
   The variables must be finite, and the repeated epoch must give the same
   variables. Environments use Gymnasium, even if the config has another backend.
+  Tasks that only EnvPool has are the exception; they cannot repeat an epoch.
   Call `build.setup` before this function.
 
   Args:
@@ -27,9 +29,10 @@ def find_problem(config: config_lib.Config) -> str:
   Returns:
     Description of a problem, or "" if there is none.
   """
+  is_native = envpool_env.is_native(config.env)
   config = config.override(
     {
-      "env.backend": "gymnasium",
+      "env.backend": config.env.backend if is_native else "gymnasium",
       "num_envs": _NUM_ENVS,
       "eval_episodes": 1,
       "algorithm.segment_length": _SEGMENT_LENGTH,
@@ -55,7 +58,7 @@ def find_problem(config: config_lib.Config) -> str:
   differing = [
     name for name, array in expected.items() if array.tobytes() != resumed[name].tobytes()
   ]
-  if differing:
+  if differing and not is_native:
     return (
       f"Training from the loaded checkpoint does not repeat the values of {', '.join(differing)}."
     )

@@ -108,12 +108,15 @@ def find(name: str) -> type[Backend]:
   return class_loader.find_class("env.backend", name, Backend)
 
 
-def check(config: config_lib.Config, backend_class: type[Backend]) -> list[str]:
+def check(
+  config: config_lib.Config, backend_class: type[Backend], evaluator: str = "Gymnasium"
+) -> list[str]:
   """Checks whether a backend supports the settings of a config.
 
   Args:
     config: Config of the run.
     backend_class: Class of the backend.
+    evaluator: Library whose environments evaluate the policy.
 
   Returns:
     Notes for the user about the limits of the backend.
@@ -147,7 +150,7 @@ def check(config: config_lib.Config, backend_class: type[Backend]) -> list[str]:
   notes = [
     f"{name} can't repeat an episode. A resumed run begins new episodes "
     "and is not bit-identical, and episodes of training can't be "
-    "rendered; evaluations and videos of the policy use Gymnasium."
+    f"rendered; evaluations and videos of the policy use {evaluator}."
   ]
   if config.stagger and not backend_class.limits:
     notes.append(

@@ -2,11 +2,8 @@
 
 import collections
 import contextlib
-import importlib
-import importlib.util
 import time
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -14,13 +11,13 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import spaces as spaces_lib
-from agents.environments.blocks import base, custom_backend
+from agents.environments.blocks import base, custom_backend, envpool_memory
 from agents.environments.data import episode_data
-from agents.environments.making import make, third_party
+from agents.environments.making import envpool_env, make, vector_envs
 
 
 class EnvPoolBlock(custom_backend.Backend):
-  """Steps the EnvPool versions of the configured Gymnasium environments.
+  """Steps environments of EnvPool.
 
   By default, EnvPool spends a separate step on each reset. This block requests
   the reset within the step that ends an episode, so learning can use every
@@ -29,7 +26,8 @@ class EnvPoolBlock(custom_backend.Backend):
   EnvPool seeds only the first episode of an environment. Later episodes
   continue the environment's random number generator, so single episodes cannot
   be replayed. If an episode terminates in the step that reaches the time limit,
-  EnvPool reports only the truncation.
+  EnvPool reports only the truncation, except for tasks with "terminated" in
+  their infos.
 
   Args:
     args: See `Backend`.
@@ -42,6 +40,8 @@ class EnvPoolBlock(custom_backend.Backend):
     super().__init__(*args)
     self._config = self.constructors[0].config
     _check_spaces(self._config, self.spaces)
+    self._leaves = spaces_lib.leaves(self.spaces[0])
+    self._columns = spaces_lib.columns(self.arrays["observ"])
     self._threads = threads
     self._time_limit = make.stated_length(self._config) or make.DEFAULT_MAX_LENGTH
     self._pool: Any = None
@@ -55,16 +55,8 @@ class EnvPoolBlock(custom_backend.Backend):
     Returns:
       An empty dict for each environment.
     """
-    with _library() as library:
-      self._pool = library.make(
-        self._config.id,
-        env_type="gymnasium",
-        num_envs=len(seeds),
-        num_threads=self._threads,
-        seed=[int(seed) for seed in seeds],
-        **_kwargs(self._config),
-      )
-    self.arrays["observ"][:] = self._pool.reset()[0]
+    self._pool = envpool_env.build(self._config, seeds, self._threads)
+    self._write(self._pool.reset()[0], slice(None))
     self._lengths = np.zeros(len(seeds), np.int64)
     self._reward_parts: dict[str, np.ndarray] = collections.defaultdict(
       lambda: np.zeros(len(seeds))
@@ -88,7 +80,7 @@ class EnvPoolBlock(custom_backend.Backend):
     arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    actions = np.asarray(self.to_env(arrays["action"]), self._pool.action_space.dtype)
+    actions = np.asarray(self.to_env(arrays["action"]))
     active = np.flatnonzero(arrays["active"]).astype(np.int32)
     reports = {}
     if len(active):
@@ -104,18 +96,23 @@ class EnvPoolBlock(custom_backend.Backend):
   def _receive(self) -> dict[int, base.StepReport]:
     """Writes the results of a step; returns reports of the ended episodes."""
     arrays = self.arrays
-    *result, info = self._pool.recv()
+    observ, *result, info = self._pool.recv()
     rows = info["env_id"]
-    for name, values in zip(("observ", "reward", "terminated", "truncated"), result, strict=True):
+    self._write(observ, rows)
+    for name, values in zip(("reward", "terminated", "truncated"), result, strict=True):
       arrays[name][rows] = values
+    if "terminated" in info:  # Also true for terminations at the time limit.
+      arrays["terminated"][rows] |= arrays["truncated"][rows] & (info["terminated"] != 0)
     self._lengths[rows] += 1
     for name, values in info.items():
       if name.startswith("reward_"):
         self._reward_parts[name][rows] += values
     at_limit = (self._lengths == self._limits) & ~(arrays["terminated"] | arrays["truncated"])
     arrays["truncated"] |= at_limit
-    observ = arrays["observ"].reshape(len(self._lengths), -1)
-    failed = ~(np.isfinite(observ).all(1) & np.isfinite(arrays["reward"]))
+    failed = ~np.isfinite(arrays["reward"])
+    for column in self._columns:
+      if column.dtype == np.float32:
+        failed |= ~np.isfinite(column.reshape(len(failed), -1)).all(1)
     for name in ("valid", "reward", "terminated", "truncated"):
       arrays[name][failed] = 0
     ended = arrays["terminated"] | arrays["truncated"] | failed
@@ -148,12 +145,17 @@ class EnvPoolBlock(custom_backend.Backend):
       self._begin_next(ended)
     return reports
 
+  def _write(self, observ: Any, rows: Any) -> None:
+    """Writes observations of the environments `rows` into the array."""
+    for leaf, column in zip(self._leaves, self._columns, strict=True):
+      column[rows] = vector_envs.part(observ, leaf.path)
+
   def _begin_next(self, ended: np.ndarray) -> None:
     """Begins the next episode of each environment for which `ended` is true."""
     arrays = self.arrays
     arrays["final_observ"][ended] = arrays["observ"][ended]
     observ, info = self._pool.reset(np.flatnonzero(ended).astype(np.int32))
-    arrays["observ"][info["env_id"]] = observ
+    self._write(observ, info["env_id"])
     self._lengths[ended] = 0
     self._limits[ended] = self._time_limit
     for sums in self._reward_parts.values():
@@ -170,8 +172,13 @@ def check(config: config_lib.Config) -> list[str]:
     Notes for the user about the limits of EnvPool.
 
   Raises:
-    ConfigError: If EnvPool is not installed or does not support a setting.
+    ConfigError: If EnvPool is not installed, does not support a setting, or
+      needs more memory than is available.
   """
+  if envpool_env.is_native(config.env):
+    notes = custom_backend.check(config, EnvPoolBlock, "single environments of EnvPool")
+    envpool_env.spec(config.env)  # Raises an error if the settings are wrong.
+    return notes + envpool_memory.check(config)
   notes = custom_backend.check(config, EnvPoolBlock)
   with contextlib.closing(make.MakeEnv(config.env)()) as env:
     spaces = env.observation_space, env.action_space
@@ -179,41 +186,11 @@ def check(config: config_lib.Config) -> list[str]:
   return notes
 
 
-@contextlib.contextmanager
-def _library() -> Iterator[Any]:
-  """Imports EnvPool and hides its warnings about the precision of bounds."""
-  if not importlib.util.find_spec("envpool"):
-    raise config_lib.ConfigError(
-      "env.backend=envpool: the package envpool is not installed. It needs "
-      f"Linux and Python 3.11 or newer: {third_party.advice('envpool')}."
-    )
-  with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    yield importlib.import_module("envpool")
-
-
-def _kwargs(config: config_lib.Env) -> dict[str, Any]:
-  limit = {"max_episode_steps": config.max_length} if config.max_length else {}
-  return {**config.kwargs, **limit}
-
-
 def _check_spaces(config: config_lib.Env, spaces: tuple[gymnasium.Space, gymnasium.Space]) -> None:
-  """Raises ConfigError unless EnvPool has the task with the same spaces."""
-  with _library() as library:
-    if config.id not in library.list_all_envs():
-      raise config_lib.ConfigError(
-        f"env.backend=envpool: EnvPool has no {config.id}; use env.backend=gymnasium."
-      )
-    try:
-      spec = library.make_spec(config.id, **_kwargs(config))
-    except TypeError as error:
-      raise config_lib.ConfigError(
-        f"env.backend=envpool: EnvPool's {config.id} does not take these "
-        f"arguments, {config.kwargs}: {error}"
-      ) from error
-  envpool_spaces = spec.gymnasium_observation_space, spec.gymnasium_action_space
+  """Raises ConfigError unless the task of EnvPool has the same spaces."""
+  envpool_spaces = envpool_env.spaces(envpool_env.spec(config))
   for space, other in zip(spaces, envpool_spaces, strict=True):
-    equal = space == other and not spaces_lib.composite(space)
+    equal = space == other
     if isinstance(space, gymnasium.spaces.Box) and isinstance(other, gymnasium.spaces.Box):
       # Training ignores the bounds of observations; many of them are wrong.
       equal = space.shape == other.shape and (
@@ -221,6 +198,7 @@ def _check_spaces(config: config_lib.Env, spaces: tuple[gymnasium.Space, gymnasi
       )
     if not equal:
       raise config_lib.ConfigError(
-        f"env.backend=envpool: {config.id} has the space {other} in EnvPool, "
-        f"but {space} in Gymnasium, where policies are evaluated."
+        f"env.backend=envpool: {config.id} has the space {other} in EnvPool, but {space} in "
+        f"Gymnasium, where policies are evaluated. env.id={envpool_env.PREFIX}{config.id} "
+        "evaluates them in EnvPool."
       )

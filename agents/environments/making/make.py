@@ -17,6 +17,7 @@ from agents import config as config_lib
 from agents.environments.data import episode_data, mujoco_warnings, tensorflow_log
 from agents.environments.making import (
   domain_randomization,
+  envpool_env,
   mujoco_version,
   third_party,
   varied_kwargs,
@@ -79,7 +80,6 @@ class MakeEnv:
       os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     mujoco_warnings.capture()
     tensorflow_log.hide_at_import()
-    third_party.register(config.id)
     env = _find_constructor(config)(**kwargs)
     if not isinstance(env, gymnasium.Env):
       raise TypeError(f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
@@ -193,6 +193,11 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
       advice = f". {class_loader.PLACES}"
     elif "opencv" in str(error):
       advice = f" Or {third_party.advice('pixels')}."
+    elif config.backend == "envpool" and not envpool_env.is_native(config):
+      advice = (
+        f". Gymnasium can't evaluate the policy; env.id={envpool_env.PREFIX}{config.id} evaluates "
+        "it in EnvPool."
+      )
     # Some errors of Gymnasium have no text; their line of code explains them.
     text = str(error) or traceback.extract_tb(error.__traceback__)[-1].line
     raise config_lib.ConfigError(
@@ -260,6 +265,8 @@ def stated_length(config: config_lib.Env) -> int | None:
   Args:
     config: Section `env` of the config.
   """
+  if envpool_env.is_native(config):
+    return config.max_length or envpool_env.time_limit(config)
   if config.max_length or config.id not in gymnasium.registry:
     return config.max_length
   steps = gymnasium.registry[config.id].max_episode_steps
@@ -307,6 +314,10 @@ def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
   An id `module:name` must name an environment class, or a function with an
   environment class as return annotation; see `class_loader` for the reason.
   """
+  if envpool_env.is_native(config):
+    envpool_env.spec(config)  # Raises an error if `env.kwargs` are wrong.
+    return functools.partial(envpool_env.make, config.id, config.max_length)
+  third_party.register(config.id)
   module, colon, name = config.id.partition(":")
   constructor = class_loader.find(config.id) if colon else None
   if constructor is None:

@@ -79,7 +79,7 @@ class SingleEnv(gymnasium.Env):
   """
 
   def __init__(self, build: Callable[..., Any], **kwargs: Any) -> None:
-    self._envs = build(num_envs=1, **kwargs)
+    self._envs: Any = build(num_envs=1, **kwargs)
     self.metadata, self.render_mode = self._envs.metadata, self._envs.render_mode
     self.observation_space = self._envs.single_observation_space
     self.action_space = self._envs.single_action_space
@@ -87,7 +87,7 @@ class SingleEnv(gymnasium.Env):
   def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
     """Begins an episode."""
     super().reset(seed=seed)
-    observ, info = self._envs.reset(seed=seed, options=options)
+    observ, info = self._begin(seed, options)
     return self._first(observ), _first_info(info)
 
   def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -113,6 +113,10 @@ class SingleEnv(gymnasium.Env):
   def close(self) -> None:
     """Closes the vector."""
     self._envs.close()
+
+  def _begin(self, seed: int | None, options: dict | None) -> tuple[Any, dict]:
+    """Resets the vector; returns its observations and infos."""
+    return self._envs.reset(seed=seed, options=options)
 
   def _first(self, observ: Any) -> Any:
     parts = iter(part(observ, leaf.path)[0] for leaf in spaces.leaves(self.observation_space))

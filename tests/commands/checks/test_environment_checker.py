@@ -176,6 +176,15 @@ class Unseeded(toy.Counter):
     return self._observ(), {}
 
 
+class Unvarying(toy.Counter):
+  """Begins equal episodes with all seeds."""
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._seed = 0
+    return self._observ(), {}
+
+
 class _Convert(toy.Uneven):
   """Returns the results of `convert` as observations."""
 
@@ -366,7 +375,7 @@ def test_environments_of_any_space_pass(space):
     )
   )
   assert not _harmful(results)
-  assert len(results) == 9
+  assert len(results) == 10
 
 
 @pytest.mark.parametrize(
@@ -383,7 +392,7 @@ def test_environments_of_any_space_pass(space):
 def test_sound_environments_pass(name):
   results = _examine(name)
   assert not _harmful(results) and not _skipped(results)
-  assert len(results) == 9
+  assert len(results) == 10
   notes = _notes(results)
   assert len(notes) == (name in ("Sound", "Derived"))
   assert all("no time limit" in note for note in notes)
@@ -393,9 +402,22 @@ _WORKERS = "worker processes give the same results and can replay episodes"
 _OBSERVATIONS = "observations lie in the observation space"
 _REWARDS = "rewards are finite, terminated and truncated are bools"
 _SEEDS = "the same seed repeats an episode"
+_VARIATION = "different seeds begin different episodes"
 _SPACES = "can be built, has supported spaces, and steps"
 _PICKLING = "constructor can be pickled"
 _GYMNASIUM = "passes Gymnasium's checker"
+
+
+@pytest.mark.parametrize("name, num_notes", [("Unvarying", 1), ("Sound", 0)])
+def test_resets_that_do_not_vary_are_noted(name, num_notes):
+  env = config_lib.Env(f"{__name__}:{name}")
+  problems = next(
+    result.problems
+    for result in environment_checker.examine(make.MakeEnv(env))
+    if result.title == _VARIATION
+  )
+  assert len(problems) == num_notes
+  assert all("begin equal episodes" in note.description and note.harmless for note in problems)
 
 
 @pytest.mark.fast_variants(25)
@@ -475,8 +497,8 @@ def test_fault_is_one_problem_with_its_fix(name, title, text, fix):
   "name, titles",
   [
     ("Sound", set()),
-    ("GlobalRandom", {_WORKERS, _GYMNASIUM}),
-    ("AlwaysMisshapen", {_REWARDS, _WORKERS, _GYMNASIUM}),
+    ("GlobalRandom", {_VARIATION, _WORKERS, _GYMNASIUM}),
+    ("AlwaysMisshapen", {_REWARDS, _VARIATION, _WORKERS, _GYMNASIUM}),
     ("DependsOnProcess", {_GYMNASIUM}),
   ],
 )

@@ -48,3 +48,16 @@ def test_problems_of_a_trainer_are_found(trainer, problem, monkeypatch):
   config = config_lib.Config().override({"env.id": "CartPole-v1"})
   text = training_checker.find_problem(config)
   assert text.endswith(problem) and bool(text) == bool(problem)
+
+
+def test_tasks_that_only_envpool_has_need_not_repeat_an_epoch(monkeypatch):
+  trainers = []
+
+  def build_trainer(config, workers):
+    assert config.env.backend == "envpool"
+    trainers.append(_Trainer(not_restored="b"))
+    return trainers[0]
+
+  monkeypatch.setattr(build, "trainer", build_trainer)
+  config = config_lib.Config().override({"env.id": "Catch-v0", "env.backend": "envpool"})
+  assert training_checker.find_problem(config) == "" and trainers

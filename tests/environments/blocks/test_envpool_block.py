@@ -11,7 +11,7 @@ from agents import config as config_lib
 from agents.commands import replay, visualize
 from agents.environments import batch_env
 from agents.environments.blocks import base, envpool_block
-from agents.environments.data import failure_budget
+from agents.environments.data import episode_data, failure_budget
 from agents.environments.making import action_scaling, make
 from agents.training.faults import crash_folder
 from agents.training.run_folder import run_folder
@@ -154,6 +154,54 @@ def test_reward_parts_are_summed():
       assert episode.info["elapsed_step"] == 5
 
 
+def test_nested_observations_are_those_of_single_environments():
+  seeds = [episode_data.episode_seed(5, index, 0) for index in range(3)]
+  envs = [_constructor("Parking-v0")() for _ in seeds]
+  with _batch("Parking-v0", 3, seed=5) as batch:
+    observs = [batch.reset()]
+    expected = [[env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]]
+    convert = action_scaling.action_converter(batch.action_space)
+    for action in _actions(batch, 5):
+      step = batch.step(action)
+      observs.append(step.next_observ)
+      results = [env.step(row) for env, row in zip(envs, convert(action), strict=True)]
+      expected.append([result[0] for result in results])
+      np.testing.assert_array_equal(step.reward, np.float32([result[1] for result in results]))
+  for observ, parts in zip(observs, expected, strict=True):
+    assert set(observ.dtype.names) == {"observation", "achieved_goal", "desired_goal"}
+    for row, part in enumerate(parts):
+      for key, values in part.items():
+        np.testing.assert_array_equal(observ[key][row], np.float32(values))
+
+
+def test_terminations_at_the_time_limit_are_reported_if_the_info_has_them():
+  # These actions let the robot fall after 7 steps.
+  actions = np.where(np.arange(12) % 3 == 1, 1.0, -1.0).astype(np.float32)
+  with _batch("BarkourJoystick-v1", 1, max_length=7) as batch:
+    batch.reset()
+    for count in range(1, 8):
+      step = batch.step(actions[None])
+      assert step.terminated[0] == step.truncated[0] == (count == 7)
+    (episode,) = batch.take_finished()
+  assert {"reward_tracking_lin_vel", "reward_torques"} <= episode.info["reward_parts"].keys()
+
+
+def test_choices_of_several_numbers_are_counted_from_their_start():
+  with _batch("Minesweeper-v0", 2) as batch:
+    batch.reset()
+    step = batch.step(np.array([[3, 9], [0, 4]]))
+    board = step.next_observ["board"]
+    assert board[0, 3, 9] != -1 and board[1, 0, 4] != -1
+
+
+def test_prefix_of_the_id_is_not_part_of_the_task():
+  with _batch("envpool:Blackjack-v1", 2) as batch:
+    first = batch.reset()
+    step = batch.step(np.zeros(2, np.int64))  # Both players stop.
+    np.testing.assert_array_equal(step.next_observ[:, 0], first[:, 0])
+    assert step.terminated.all() and (np.abs(step.reward) <= 1.5).all()
+
+
 def test_staggered_first_episodes_are_cut_short():
   constructors = make.staggered(config_lib.Env("Pendulum-v1", backend="envpool"), 4, 7)
   with batch_env.BatchEnv(constructors, seed=7, block_class=envpool_block.EnvPoolBlock) as batch:
@@ -257,10 +305,8 @@ def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
     ({"id": "Blackjack-v1"}, r"has the space Box\(.*in EnvPool, but Tuple"),
   ],
 )
-def test_unsupported_settings_are_errors(options, message, monkeypatch):
+def test_unsupported_settings_are_errors(options, message):
   env = config_lib.Env(backend="envpool", **options)
-  if env.id == "Nothing-v0":
-    monkeypatch.setattr(make.MakeEnv, "__call__", lambda self: gymnasium.make("CartPole-v1"))
   with pytest.raises(config_lib.ConfigError, match=message):
     envpool_block.check(config_lib.Config(env))
 
