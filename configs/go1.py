@@ -1,5 +1,7 @@
-"""Unitree Go1: four legs walk with commanded velocities on flat ground.
+"""robots/go1-v0: Unitree Go1; four legs walk with commanded velocities.
 
+The policy observes what sensors measure, the value network what the simulation
+knows. docs/robots.md describes the task and its trials.
 Needs `pip install 'batched-ppo[robots]'`.
 """
 
@@ -7,10 +9,8 @@ from agents.configs import default
 
 CONFIG = default.CONFIG.override(
   {
-    "env.id": "agents.robots.velocity_env:VelocityEnv",
-    "env.kwargs": {"robot": "go1"},
-    "env.max_length": 1000,
-    "steps": 10_000_000,
+    "env.id": "robots/go1-v0",
+    "steps": 5_000_000,
     "num_envs": 128,
     "network.policy_observ": ["state"],
     "network.value_observ": ["privileged_state"],
@@ -18,7 +18,6 @@ CONFIG = default.CONFIG.override(
     "network.value_layers": [128, 128],
     "network.activation": "elu",
     "network.init_std": 0.3,
-    "algorithm.segment_length": 32,
     "algorithm.minibatch_size": 512,
     "algorithm.update_epochs": 5,
     "algorithm.discount": 0.97,

@@ -16,6 +16,7 @@ from tests.support import config_fixtures
 
 _ENVS = {
   "ant": "Ant-v5",
+  "barkour": "robots/barkour-v0",
   "breakout": "ALE/Breakout-v5",
   "cartpole": "CartPole-v1",
   "cheetah": "HalfCheetah-v5",
@@ -26,6 +27,11 @@ _ENVS = {
   "dmc_humanoid_stand": "dm_control/humanoid-stand-v0",
   "dmc_walker_run": "dm_control/walker-run-v0",
   "dmc_walker_walk": "dm_control/walker-walk-v0",
+  "g1": "robots/g1-v0",
+  "go1": "robots/go1-v0",
+  "go1_getup": "Go1Getup-v1",
+  "go1_rough": "robots/go1_rough-v0",
+  "h1": "robots/h1-v0",
   "hopper": "Hopper-v5",
   "humanoid": "Humanoid-v5",
   "humanoid_standup": "HumanoidStandup-v5",
@@ -37,10 +43,13 @@ _ENVS = {
   "pong": "ALE/Pong-v5",
   "pusher": "Pusher-v5",
   "reacher": "Reacher-v5",
+  "spot": "robots/spot-v0",
   "swimmer": "Swimmer-v5",
+  "t1": "robots/t1-v0",
   "walker": "Walker2d-v5",
 }
 
+_ROBOTS = "barkour", "g1", "go1", "go1_getup", "go1_rough", "h1", "spot", "t1"
 # Configs without an environment, from which other configs are derived.
 _BASES = "atari", "default", "dm_control", "short_segments"
 
@@ -102,7 +111,7 @@ def test_config_file_lists_only_differences_from_its_base(name):
     if isinstance(node, ast.ImportFrom)
     for alias in node.names
   }
-  (base_name,) = imported & set(_BASES)
+  (base_name,) = imported & {*_BASES, "go1"}
   base = configs.load(base_name)[1]
   for key, value in settings.items():
     assert base.override({key: value}) != base, key
@@ -116,6 +125,7 @@ def test_config_has_the_expected_budget(name):
     "cartpole": 100_000,
     "debug": 8_192,
     "dmc_humanoid_stand": 10_000_000,
+    **dict.fromkeys(_ROBOTS, 5_000_000),
     "pendulum": 300_000,
     "pixel_cartpole": 300_000,
     "pixel_inverted_pendulum": 300_000,
@@ -156,7 +166,7 @@ def test_loading_configs_imports_no_tensorflow_and_no_mujoco():
   [
     ("cheeta", "no such config. Did you mean 'cheetah'?"),
     ("half_cheetah", "Did you mean 'cheetah'?"),
-    ("xyz", "Configs: ant, atari, breakout, cartpole"),
+    ("xyz", "Configs: ant, atari, barkour, breakout"),
     ("", "no such config"),
     ("default.CONFIG", "no such config"),
     ("missing.py", "no Python file"),

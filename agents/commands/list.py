@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from agents import config as config_lib
 from agents import configs
 from agents.commands import parsing
 from agents.reports import published_scores
@@ -17,6 +18,8 @@ _FAMILIES = {
   "": "Any task, with --set env.id=ID",
   "mujoco": "MuJoCo",
   "classic_control": "Classic control",
+  "robots/": "Legged robots",
+  "envpool": "EnvPool",
   "dm_control/": "DeepMind Control",
   "ALE/": "Atari",
 }
@@ -80,7 +83,7 @@ def find() -> list[NamedConfig]:
       published_scores.best(env_id, config.steps),
     )
     description = text.removeprefix(f"{env_id}: ")
-    rows.append(NamedConfig(name, _family(env_id), env_id, config.steps, description, results))
+    rows.append(NamedConfig(name, _family(config.env), env_id, config.steps, description, results))
   families = list(_FAMILIES.values())
   return sorted(rows, key=lambda row: families.index(row.family))
 
@@ -126,9 +129,11 @@ def _cells(row: NamedConfig) -> tuple[str, ...]:
   )
 
 
-def _family(env_id: str) -> str:
+def _family(env: config_lib.Env) -> str:
   """Returns the family of an environment, without importing Gymnasium."""
-  package, slash, _ = env_id.partition("/")
-  if slash or not env_id:
+  if env.backend == "envpool":
+    return _FAMILIES["envpool"]
+  package, slash, _ = env.id.partition("/")
+  if slash or not env.id:
     return _FAMILIES[package + slash]
-  return _FAMILIES["classic_control" if env_id.startswith(_CLASSIC_CONTROL) else "mujoco"]
+  return _FAMILIES["classic_control" if env.id.startswith(_CLASSIC_CONTROL) else "mujoco"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents import config as config_lib
-from agents import errors
+from agents import errors, robots
 from agents.environments.making import make
 from agents.environments.workers import process
 from agents.robots import velocity_task
@@ -28,7 +28,6 @@ from agents.translation import numpy_player
 from agents.videos import encode, mujoco_scene, render_process, renderer
 from agents.videos import video as video_lib
 
-ENV_ID = "agents.robots.velocity_env:VelocityEnv"
 _COMMAND = re.compile(r"\s*(\S+?)\s*,\s*(\S+?)\s*,\s*(\S+?)\s+for\s+(\S+?)\s*s\s*")
 _STRIDE = 2  # Films show every second step, 25 frames per second.
 _SHARE_PER_KEY = 0.25  # Of the largest command.
@@ -82,7 +81,7 @@ def check(env: config_lib.Env) -> None:
   Args:
     env: Section `env` of the config.
   """
-  if env.id != ENV_ID:
+  if not env.id.startswith(robots.PREFIX):
     raise config_lib.ConfigError(
       f"--commands and --drive need a robot with velocity commands, such as the config go1; the "
       f"environment of this run is {env.id}."

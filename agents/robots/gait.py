@@ -1,9 +1,9 @@
 """Movement of the legs that a policy corrects (Iscen et al. 2018).
 
-A robot that starts with random actions rarely lifts a foot. Therefore, targets of
-the actuators follow a simple gait, and actions add to them. Each foot lifts in
-half of its cycle. On the ground, it moves backward as fast as the commanded
-velocity of the robot at the foot requires.
+A robot with random actions rarely lifts a foot. Therefore, the targets of the
+actuators follow a simple gait, and actions add to them. Each foot lifts in half
+of its cycle. In the other half, it pushes the robot with the commanded
+velocity.
 """
 
 from typing import Any
@@ -31,35 +31,36 @@ class Gait:
     import mujoco
 
     self._frequency, self._height = robot.step_frequency, robot.step_height
-    dofs = model.jnt_dofadr[model.actuator_trnid[:, 0]]
+    num_feet = len(robot.feet)
+    # Changes of the joints: to lift each foot, to move it forward and left (in
+    # rad/m), and to carry also the weight that a lifted foot does not carry.
+    self._lift = np.zeros((num_feet, model.nu))
+    self._move = np.zeros((num_feet, 2, model.nu))
+    self._press = np.zeros((num_feet, model.nu))
+    self._feet = np.zeros((num_feet, 2))  # Positions relative to the root in m.
+    joints = model.actuator_trnid[:, 0]
+    angles, dofs = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
     standing = data.qpos.copy()
-    addresses = model.jnt_qposadr[model.actuator_trnid[:, 0]]
-    # Changes of the joints that lift each foot, [F, A], and that move it forward
-    # and left, [F, 2, A] in rad/m.
-    # Changes by which each foot carries the share of a lifted foot, too, [F, A].
-    self._lift, self._move, self._press, self._feet = [], [], [], []
-    gains = model.actuator_gainprm[:, 0]
-    share = model.body_subtreemass[1] * np.linalg.norm(model.opt.gravity) / len(robot.feet)
-    jacobian = np.zeros((3, model.nv))
-    for name in robot.feet:
-      site = model.site(name).id
+    weight = model.body_subtreemass[1] * np.linalg.norm(model.opt.gravity)
+    sites = [model.site(name).id for name in robot.feet]
+    moved = np.array([_jacobian(model, data, site)[:, dofs].any(0) for site in sites])
+    for foot, site in enumerate(sites):
+      # Without joints such as the waist, which would move other feet, too.
+      own = moved[foot] & (moved.sum(0) == 1)
+      self._feet[foot] = data.site_xpos[site, :2] - standing[:2]
+      jacobian = _jacobian(model, data, site)[:, dofs] * own
+      self._move[foot] = _inverse(jacobian)[:, :2].T
+      self._press[foot] = -weight / num_feet * jacobian[2] / model.actuator_gainprm[:, 0]
       goal = data.site_xpos[site] + (0, 0, self._height)
-      self._feet.append(data.site_xpos[site, :2] - standing[:2])
-      for iteration in range(_ITERATIONS):
-        mujoco.mj_jacSite(model, data, jacobian, None, site)
-        part = jacobian[:, dofs]
-        inverse = part.T @ np.linalg.inv(part @ part.T + _DAMPING * np.eye(3))
-        if iteration == 0:
-          self._move.append(inverse[:, :2].T)
-          self._press.append(-share * part[2] / gains)
+      for _ in range(_ITERATIONS):
+        inverse = _inverse(_jacobian(model, data, site)[:, dofs] * own)
         change = inverse @ (goal - data.site_xpos[site])
-        data.qpos[addresses] += change * min(1, _MAX_CHANGE / max(np.abs(change).max(), 1e-9))
+        data.qpos[angles] += change * min(1, _MAX_CHANGE / max(np.abs(change).max(), 1e-9))
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
-      self._lift.append(data.qpos[addresses] - standing[addresses])
+      self._lift[foot] = data.qpos[angles] - standing[angles]
       data.qpos[:] = standing
       mujoco.mj_forward(model, data)
-    self._lift, self._move, self._press, self._feet = map(np.array, (self._lift, self._move, self._press, self._feet))
 
   def heights(self, phase: np.ndarray, moves: np.ndarray) -> np.ndarray:
     """Returns the height of each foot in m, [N, F].
@@ -96,3 +97,17 @@ class Gait:
   def _phases(self, phase: np.ndarray) -> np.ndarray:
     """Returns the phase of each foot, [N, F]; even and odd feet alternate."""
     return phase[:, None] + np.pi * np.arange(len(self._feet))
+
+
+def _jacobian(model: Any, data: Any, site: int) -> np.ndarray:
+  """Returns the derivative of a site's position, [3, nv] in m/rad."""
+  import mujoco
+
+  jacobian = np.zeros((3, model.nv))
+  mujoco.mj_jacSite(model, data, jacobian, None, site)
+  return jacobian
+
+
+def _inverse(jacobian: np.ndarray) -> np.ndarray:
+  """Returns the damped pseudo-inverse, [A, 3], of a Jacobian, [3, A]."""
+  return jacobian.T @ np.linalg.inv(jacobian @ jacobian.T + _DAMPING * np.eye(3))

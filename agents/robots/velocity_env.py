@@ -12,7 +12,6 @@ from agents.robots import robot as robot_lib
 from agents.robots import velocity_task
 from agents.robots.vectorized_velocity import VectorizedVelocity
 
-_STEPS = 1000  # Time limit: 20 seconds.
 _COMMAND_COLOR, _VELOCITY_COLOR = (0.1, 0.8, 0.2, 1), (0.2, 0.4, 1, 1)
 _ARROW_WIDTH = 0.015  # m
 _SECONDS_OF_ARROW = 0.5  # An arrow is as long as the way in this time.

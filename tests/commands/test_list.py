@@ -21,6 +21,8 @@ def test_table_has_a_row_and_a_description_for_each_config():
     "Any task, with --set env.id=ID",
     "MuJoCo",
     "Classic control",
+    "Legged robots",
+    "EnvPool",
     "DeepMind Control",
     "Atari",
   ]

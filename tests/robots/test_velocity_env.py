@@ -11,8 +11,6 @@ from agents.environments.making import make
 from agents.robots import robot as robot_lib
 from agents.robots import velocity_env
 
-_ID = "agents.robots.velocity_env:VelocityEnv"
-
 
 def _env(robot="go1", **kwargs):
   return velocity_env.VelocityEnv(robot, **kwargs)
@@ -66,9 +64,7 @@ def test_invisible_shapes_do_not_change_the_simulation(name):
 @pytest.mark.parametrize("name", ["go1", "go1_rough", "h1"])
 def test_vectorized_steps_equal_separate_steps(name):
   size, steps = 3, 120
-  constructors = make.constructors(
-    config.Env(id=_ID, kwargs={"robot": name}, max_length=50), size, seed=0
-  )
+  constructors = make.constructors(config.Env(id=f"robots/{name}-v0", max_length=50), size, seed=0)
   spaces = _env(name).observation_space, _env(name).action_space
   layout = buffer_layout.batch_layout(size, *spaces)
   results = []
@@ -102,15 +98,28 @@ def test_robot_falls_and_the_episode_terminates():
   assert terminated and not truncated and info["metric_survived"] is False
 
 
-def test_robot_that_stands_survives_and_measures_the_error():
-  env = _env(command=(0.5, 0.0, -1.0))
+def test_infos_contain_the_mean_errors_and_the_power():
+  command = (0.5, 0.0, -1.0)
+  env = _env(command=command, noise=0.0)
+  env.reset(seed=0)
+  errors = []
+  for action in _actions(env, 20) * 0.1:
+    observ, *_, info = env.step(action)
+    forward, left, turn = observ["state"][[0, 1, 5]] - command
+    power = abs(env.data.actuator_force * env.data.qvel[6:]).sum()
+    errors.append((np.hypot(forward, left), abs(turn), power))
+  keys = "metric_error_linear", "metric_error_angular", "metric_power"
+  np.testing.assert_allclose([info[key] for key in keys], np.mean(errors, 0))
+
+
+def test_robot_without_command_stands():
+  env = _env(command=(0, 0, 0))
   env.reset(seed=0)
   for _ in range(300):
     _, _, terminated, truncated, info = env.step(np.zeros(12))
     assert not (terminated or truncated)
   assert info["metric_survived"] is True
-  assert info["metric_error_linear"] == pytest.approx(0.5, abs=0.1)
-  assert info["metric_error_angular"] == pytest.approx(1.0, abs=0.1)
+  assert info["metric_error_linear"] < 0.1
 
 
 def test_episode_is_truncated_at_the_border_of_the_ground():
@@ -167,4 +176,4 @@ def test_robot_of_a_file_needs_feet(tmp_path):
 )
 def test_unknown_names_are_user_errors(kwargs, message):
   with pytest.raises(config.ConfigError, match=message):
-    make.check(config.Env(id=_ID, kwargs=kwargs))
+    make.check(config.Env(id="robots/custom-v0", kwargs=kwargs))

@@ -13,6 +13,8 @@ def config(name: str) -> config_lib.Config:
   family = third_party.find(loaded.env.id)
   for module in family.modules if family else ():
     pytest.importorskip(module)
+  if loaded.env.backend == "envpool" or loaded.env.id.startswith("robots/"):
+    pytest.importorskip("envpool")
   if loaded.env.wrappers:
     pytest.importorskip("cv2")
   return loaded

@@ -25,6 +25,7 @@ _FAMILIES = (
     ("gymnasium_robotics",),
   ),
   Family("BipedalWalker|CarRacing|LunarLander", "box2d", ("Box2D",)),
+  Family("robots/", "robots", ("agents.robots",)),
 )
 
 
