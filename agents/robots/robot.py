@@ -83,13 +83,11 @@ ROBOTS = {
   "t1": Robot(
     f"{_PLAYGROUND}/t1/xmls/scene_mjx_feetonly_flat_terrain.xml",
     _TWO_FEET,
-    timestep=0.002,
     step_frequency=1.5,
   ),
   "g1": Robot(
     f"{_PLAYGROUND}/g1/xmls/scene_mjx_feetonly_flat_terrain.xml",
     _TWO_FEET,
-    timestep=0.002,
     max_command=(1.0, 0.5, 1.0),
     step_frequency=1.25,
   ),
