@@ -81,9 +81,7 @@ ROBOTS = {
     step_frequency=1.25,
   ),
   "t1": Robot(
-    f"{_PLAYGROUND}/t1/xmls/scene_mjx_feetonly_flat_terrain.xml",
-    _TWO_FEET,
-    step_frequency=1.5,
+    f"{_PLAYGROUND}/t1/xmls/scene_mjx_feetonly_flat_terrain.xml", _TWO_FEET, step_frequency=1.5
   ),
   "g1": Robot(
     f"{_PLAYGROUND}/g1/xmls/scene_mjx_feetonly_flat_terrain.xml",

@@ -180,11 +180,17 @@ class DomainRandomization(gymnasium.Wrapper):
   def _observed(self, observ: Any) -> Any:
     """Returns an observation with noise and drawn values."""
     if noise := self._values.get("noise"):
-      observ = observ + noise * self._rng.normal(size=observ.shape).astype(observ.dtype)
+      observ = self._noisy(observ, noise)
     if not self._observe:
       return observ
     values = np.array(list(self._values.values()), np.float32)
     return {"observation": observ, "randomization": values}
+
+  def _noisy(self, observ: Any, std: float) -> Any:
+    """Adds noise to an array, or to all arrays of a Dict."""
+    if isinstance(observ, dict):
+      return {name: self._noisy(part, std) for name, part in observ.items()}
+    return observ + std * self._rng.normal(size=observ.shape).astype(observ.dtype)
 
   def _info(self) -> dict[str, float]:
     return {f"{PREFIX}{name}": value for name, value in self._values.items()}
@@ -211,6 +217,14 @@ def _check(ranges: dict[str, Any], push_every: int, observation: gymnasium.Space
       )
   if push_every < 1:
     raise ValueError(f"DomainRandomization: push_every must be at least 1. Received: {push_every}.")
-  is_float = isinstance(observation, gymnasium.spaces.Box) and observation.dtype.kind == "f"
-  if "noise" in ranges and not is_float:
-    raise TypeError(f"DomainRandomization: noise needs a Box of floats, not {observation}.")
+  if "noise" in ranges and not _is_float(observation):
+    raise TypeError(
+      f"DomainRandomization: noise needs a Box of floats, or a Dict of these, not {observation}."
+    )
+
+
+def _is_float(space: gymnasium.Space) -> bool:
+  """Returns whether a space is a Box of floats, or a Dict of these."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    return all(map(_is_float, space.values()))
+  return isinstance(space, gymnasium.spaces.Box) and space.dtype.kind == "f"
