@@ -15,6 +15,7 @@ import urllib.request
 
 import pytest
 
+from agents.robots import robot
 from tests.behaviour.docs import shell_commands
 from tests.reports import folders
 from tests.support import command, forked
@@ -147,6 +148,25 @@ def test_commands_about_stress(tmp_path):
   assert (tmp_path / "stress.html").is_file()
 
 
+def test_commands_about_robots(tmp_path):
+  pytest.importorskip("envpool")
+  if not gl_support.egl_works():
+    pytest.skip("Videos need EGL.")
+  scene = robot.find_scene(robot.ROBOTS["spot"].scene)
+  small = f"--steps 512 {_SMALL} --set algorithm.minibatch_size=64"
+  train, film, commands, stress, custom = _commands("docs/robots.md")
+  assert "Finished 512 steps" in _run(f"{train} {small}", tmp_path)
+  assert "return" in _run(film, tmp_path)
+  assert "mean velocity" in _run(commands.replace("3s", "0.2s").replace("2s", "0.1s"), tmp_path)
+  assert (
+    "control: survival"
+    in _run(f"{stress.replace('episodes 20', 'episodes 2')} --no-films", tmp_path)
+  )
+  assert "Finished 512 steps" in _run(
+    f"{custom.replace('my_robot.xml', str(scene))} {small}", tmp_path
+  )
+
+
 def test_command_of_the_live_page(tmp_path):
   folders.make(tmp_path / "logdir" / "1-cheetah", [1.0])
   line, *others = _commands("docs/watch.md")
@@ -162,7 +182,7 @@ def test_command_of_the_live_page(tmp_path):
 def test_every_page_with_commands_has_a_test():
   # The commands in `results` and `index` are those of other pages.
   tested = "environments export extending forks index observations results sweeps".split()
-  tested += ["stress", "tutorial", "usage", "watch", "zoo"]
+  tested += ["robots", "stress", "tutorial", "usage", "watch", "zoo"]
   for name in sorted(os.listdir(command.ROOT / "docs")):
     page = name.removesuffix(".md")
     if name.endswith(".md") and page not in tested:
