@@ -327,7 +327,7 @@ def _stop(args, signum, tmp_path):
 
 @pytest.mark.slow
 def test_sigterm_saves_and_prints_the_resume_command(tmp_path):
-  _stop([*command.PAPER, "--steps", "1e6"], signal.SIGTERM, tmp_path)
+  _stop([*command.SMALL, "--steps", "1e6"], signal.SIGTERM, tmp_path)
 
 
 @pytest.mark.slow

@@ -122,7 +122,7 @@ def rows(folder: pathlib.Path) -> list[dict]:
 
 
 def interrupt(
-  process: subprocess.Popen, signum: signal.Signals, folder_ready, patience: float = 120.0
+  process: subprocess.Popen, signum: signal.Signals, folder_ready, patience: float = 60.0
 ) -> tuple[int, str]:
   """Sends a signal once `folder_ready()`; returns exit code and output.
 
