@@ -113,6 +113,7 @@ def test_checkpoint_is_selected_by_step_or_name(tmp_path):
     trained_policy.load(tmp_path, 100)
 
 
+@pytest.mark.slow
 def test_import_prints_no_messages_of_tensorflow():
   done = subprocess.run(
     [sys.executable, "-c", "from agents import trained_policy"],

@@ -91,11 +91,11 @@ def _by_environment(tensor):
 @pytest.mark.parametrize(
   "kind, setting",
   [
-    ("lstm, two cells", "plain"),
     ("frames", "failing"),
     *(
       pytest.param(*case, marks=pytest.mark.slow)
       for case in (
+        ("lstm, two cells", "plain"),
         ("gru", "plain"),
         ("gru", "failing"),
         ("frames", "plain"),

@@ -45,10 +45,20 @@ def test_different_variables_are_not_identical():
   assert not commits.identical(commits.Pair(_answer(1.0, checksum=1), _answer(1.0, checksum=2)))
 
 
+# Eager, because compilation would take longer than the updates.
+_CONFIG = """
+from agents.configs import default
+CONFIG = default.CONFIG.override({
+    "env.id": "InvertedPendulum-v5", "num_envs": 2, "eval_episodes": 1, "eager": True,
+    "algorithm.minibatch_size": 32, "algorithm.update_epochs": 1})
+"""
+
+
 @pytest.mark.slow
-def test_checkout_is_identical_to_itself():
-  root = machine.REPOSITORY
-  pairs = commits.measure([root, root], "debug", None, num_updates=2)
+def test_checkout_is_identical_to_itself(tmp_path):
+  root, config = machine.REPOSITORY, tmp_path / "quick.py"
+  config.write_text(_CONFIG)
+  pairs = commits.measure([root, root], str(config), None, num_updates=2)
   assert len(pairs) == 2
   assert commits.cells(pairs)[-1] == "yes"
   assert all(answer["seconds"]["total"] > 0 for pair in pairs for answer in pair)

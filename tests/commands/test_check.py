@@ -32,7 +32,8 @@ def _check(*args):
   ],
 )
 def test_sound_environments_pass_and_train(args):
-  done = _check(*args)
+  # Compilation would take most of the time.
+  done = _check(*args, "--set", "eager=true")
   assert done.returncode == 0, done.stdout
   lines = done.stdout.splitlines()
   assert lines[-1] == "Ready for training."

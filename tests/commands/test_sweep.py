@@ -4,8 +4,6 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -15,7 +13,8 @@ from tensorboard.backend.event_processing import event_accumulator
 
 from agents.commands import sweep
 from agents.training.run_folder import checkpoint, run_folder
-from tests.support import command
+from tests.behaviour.docs import shell_commands
+from tests.support import command, forked
 
 SPACE = """\
 algorithm.learning_rate: {low: 1e-5, high: 1e-2, log: true}
@@ -73,25 +72,8 @@ GATED = "--set", "env.id=gate:make"
 def _start(cwd, *args, space=SPACE):
   (cwd / "space.yaml").write_text(space)
   (cwd / "gate.py").write_text(GATE)
-  return subprocess.Popen(
-    [
-      sys.executable,
-      "-m",
-      "agents",
-      "sweep",
-      *ARGS,
-      "--space",
-      "space.yaml",
-      "--logdir",
-      "logdir",
-      *args,
-    ],
-    cwd=cwd,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
-    env={**os.environ, "PYTHONPATH": str(command.ROOT)},
-  )
+  arguments = ["sweep", *ARGS, "--space", "space.yaml", "--logdir", "logdir", *args]
+  return forked.Process("agents", arguments, cwd, {"PYTHONPATH": str(command.ROOT)})
 
 
 def _study(cwd):
@@ -165,23 +147,10 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   best = max(trials, key=lambda trial: trial.value)
   arguments = re.search(r"To train with the best: (.*)", output)[1]
   assert "--set steps=800 --set seed=5 " in arguments
-  printed = subprocess.run(
-    f"{sys.executable} {arguments.removeprefix('python')} --print-config",
-    shell=True,
-    cwd=tmp_path,
-    capture_output=True,
-    text=True,
-    env={**os.environ, "PYTHONPATH": str(command.ROOT)},
-  ).stdout
+  printed = shell_commands.run_forked(f"{arguments} --print-config", tmp_path)
   assert (f"algorithm.learning_rate: {best.params['algorithm.learning_rate']}") in printed
   # The report and TensorBoard can read the runs.
-  report = subprocess.run(
-    [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
-    cwd=tmp_path,
-    capture_output=True,
-    text=True,
-    env={**os.environ, "PYTHONPATH": str(command.ROOT)},
-  )
+  report = command.run_agents("report", "logdir/pendulum", cwd=tmp_path)
   assert "(2 runs)" in report.stdout
   for folder in folders:
     (file,) = folder.path.glob("events.out.*")

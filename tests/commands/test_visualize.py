@@ -37,7 +37,7 @@ def test_videos_and_episodes_json_of_a_run(finished, tmp_path):
   outdir = tmp_path / "films"
   done = command.run(
     "visualize.py",
-    *("--logdir", finished[0], "--outdir", outdir, "--num-episodes", "2", "--size", "240"),
+    *("--logdir", finished[0], "--outdir", outdir, "--num-episodes", "2", "--size", "64"),
     "--json",
     cwd=tmp_path,
   )
@@ -92,9 +92,9 @@ def _visualize(folder, tmp_path, *args):
 
 
 @pytest.mark.slow
-def test_grid_shows_all_episodes_in_one_video(finished, tmp_path):
+def test_grid_shows_all_episodes_in_one_video(finished_paper, tmp_path):
   episodes, _ = _visualize(
-    finished[0],
+    finished_paper[0],
     tmp_path,
     "--num-episodes",
     "3",
@@ -107,10 +107,10 @@ def test_grid_shows_all_episodes_in_one_video(finished, tmp_path):
     "sampled",
   )
   (name,) = {episode["file"] for episode in episodes}
-  assert name == f"step-{command.SMALL_STEPS}-sampled-grid.mp4"
+  assert name == "step-600-sampled-grid.mp4"
   assert len({episode["return"] for episode in episodes}) == 3
   frames, _ = decoding.decode(tmp_path / "films" / name)
-  assert frames.shape == (200, 202, 202, 3)
+  assert frames.shape == (20, 202, 202, 3)
   moving = np.abs(np.diff(frames.astype(int), axis=0)).sum(0).sum(-1)
   for row, column, moves in ((0, 0, True), (0, 1, True), (1, 0, True), (1, 1, False)):
     tile = moving[101 * row + 60 : 101 * row + 98, 101 * column : 101 * column + 98]
@@ -118,18 +118,19 @@ def test_grid_shows_all_episodes_in_one_video(finished, tmp_path):
 
 
 @pytest.mark.slow
-def test_timeline_shows_the_same_episode_for_each_checkpoint(finished, tmp_path):
-  episodes, _ = _visualize(finished[0], tmp_path, "--checkpoint", "all", "--size", "128")
-  steps = [checkpoint.step_of(path) for path in checkpoint.paths(finished[0] / "checkpoints")]
-  assert len(steps) == 9 and steps[0] == 0
+def test_timeline_shows_the_same_episode_for_each_checkpoint(finished_paper, tmp_path):
+  folder = finished_paper[0]
+  episodes, _ = _visualize(folder, tmp_path, "--checkpoint", "all", "--size", "128")
+  steps = [checkpoint.step_of(path) for path in checkpoint.paths(folder / "checkpoints")]
+  assert len(steps) == 6 and steps[0] == 0
   assert [episode["caption"] for episode in episodes] == [f"after {step:,} steps" for step in steps]
   assert {episode["file"] for episode in episodes} == {"timeline-episode-0.mp4"}
   frames, _ = decoding.decode(tmp_path / "films" / "timeline-episode-0.mp4")
-  assert frames.shape == (200, 384, 384, 3)
+  assert frames.shape == (20, 256, 384, 3)
   # The last tile shows the newest policy.
-  check_evaluated(finished[0], episodes[-1])
+  check_evaluated(folder, episodes[-1])
   extended, _ = _visualize(
-    finished[0], tmp_path, "--checkpoint", str(steps[2]), "--num-episodes", "1", "--size", "64"
+    folder, tmp_path, "--checkpoint", str(steps[2]), "--num-episodes", "1", "--size", "64"
   )
   # episodes.json keeps the episodes of other videos.
   assert extended[:-1] == episodes
@@ -245,9 +246,9 @@ def test_recurrent_policy_with_nested_actions_is_rendered_and_replayed(tmp_path)
     "--logdir",
     tmp_path / "logdir",
     "--steps",
-    "8000",
+    "2048",
     "--video-every",
-    "4000",
+    "1000",
     "--set",
     "env.id=tests.videos.painted:Painted",
     "--set",
@@ -285,8 +286,12 @@ def test_mujoco_is_rendered_or_the_missing_package_is_named(tmp_path):
     "--config",
     "reacher",
     "--steps",
-    "2048",
+    "256",
     "--eager",
+    "--set",
+    "num_envs=4",
+    "--set",
+    "algorithm.segment_length=64",
     "--set",
     "algorithm.update_epochs=1",
     "--set",
@@ -308,7 +313,7 @@ def test_mujoco_is_rendered_or_the_missing_package_is_named(tmp_path):
   )
   if gl_support.egl_works():
     assert done.returncode == 0, done.stdout
-    check_video(tmp_path / "films" / "step-2048-episode-0.mp4", 50)
+    check_video(tmp_path / "films" / "step-256-episode-0.mp4", 50)
   else:
     assert done.returncode == 1
     assert "apt-get install libegl1" in done.stdout

@@ -78,6 +78,7 @@ def test_machines_wait_until_all_machines_are_ready():
   assert not any(thread.is_alive() for thread in waiting)
 
 
+@pytest.mark.slow
 def test_server_of_tensorflow_counts_as_ready():
   # TensorFlow's server uses the port after the rendezvous of its machine.
   code = """

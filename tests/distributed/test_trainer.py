@@ -150,6 +150,7 @@ def test_machine_lost_in_a_shared_update_restores_variables_before_the_epoch():
   _assert_loss_restores(machines.CONFIG.override({"data_parallel": True}), break_connection)
 
 
+@pytest.mark.slow
 def test_machine_lost_after_an_update_restores_variables_before_the_epoch():
   def break_connection(trainer):
     def fail(value):

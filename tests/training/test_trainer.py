@@ -426,6 +426,7 @@ def test_environment_error_is_raised_and_keeps_the_state_before_the_epoch(eager,
       workers.close()
 
 
+@pytest.mark.slow
 def test_policy_state_is_reset_where_the_replay_of_an_episode_differs(eagerly):
   trainer = _trainer(
     **{

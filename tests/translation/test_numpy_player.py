@@ -34,6 +34,7 @@ def test_player_has_fewer_than_100_lines():
     assert len(file.readlines()) < 100
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("kind", ["gru", "box"])
 def test_player_equals_training_without_other_packages(kind, tmp_path, monkeypatch):
   policy = untrained_runs.load(tmp_path, kind)

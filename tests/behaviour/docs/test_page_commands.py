@@ -1,7 +1,8 @@
 """The commands of README.md and of the pages in docs/ work.
 
-Forked processes run the commands with smaller budgets. The commands of `pip`
-and TensorBoard are left out, because `test_readme_commands` runs them. The
+Forked processes run the commands with smaller budgets, and eagerly, because
+compilation would take longer than the runs. The commands of `pip` and
+TensorBoard are left out, because `test_readme_commands` runs them. The
 benchmarks have tests of their own in tests/benchmarks/; here, only their
 options are compared with `--help`.
 """
@@ -23,25 +24,27 @@ from tests.videos import gl_support
 
 pytestmark = pytest.mark.slow
 
+_EAGER = "--set eager=true --set algorithm.update_epochs=1"
 _SMALL = (
-  "--set num_envs=4 --set algorithm.segment_length=64 --set eval_episodes=1 --set eval_every=99999"
+  f"{_EAGER} --set num_envs=4 --set algorithm.segment_length=64 "
+  "--set eval_episodes=1 --set eval_every=99999"
 )
 _SHORTER = {
-  "--set num_envs=32": f"--steps 1024 {_SMALL}",
-  "--set logger=": f"--steps 256 --eager --logdir others {_SMALL} --set logger=",
-  "env.id=BipedalWalker-v3": f"env.id=BipedalWalker-v3 --steps 512 {_SMALL}",
-  "--preset paper --steps 6e4": "--preset paper --steps 1000 --eager",
-  "--seed 1 --steps 2e4": "--steps 1024 --eager --set algorithm.update_epochs=1",
-  "--steps 1.2e6": "--steps 2048",
+  "--set num_envs=32": f"--steps 256 {_SMALL}",
+  "--set logger=": f"--steps 256 --logdir others {_SMALL} --set logger=",
+  "env.id=BipedalWalker-v3": f"env.id=BipedalWalker-v3 --steps 256 {_SMALL}",
+  "--preset paper --steps 6e4": f"--preset paper --steps 300 {_EAGER}",
+  "--seed 1 --steps 2e4": f"--steps 1024 {_EAGER}",
+  "--steps 1.2e6": "--steps 512",
   "--num-episodes 4": "--num-episodes 2 --size 64",
   "--num-episodes 1": "--num-episodes 1 --size 64",
   "--size 160": "--size 64",
   "--episode -1": "--episode -1 --size 64",
-  "--trials 50 --steps 3e5": "--trials 2 --steps 2048 --set eval_episodes=1",
+  "--trials 50 --steps 3e5": f"--trials 2 --steps 256 {_SMALL}",
   "--population 4 --generations 5 --steps 2e5": (
-    f"--population 2 --generations 2 --steps 1024 {_SMALL}"
+    f"--population 2 --generations 2 --steps 512 {_SMALL}"
   ),
-  "--logdir ~/forks --steps 2e5": "--logdir ~/forks --steps 1024",
+  "--logdir ~/forks --steps 2e5": "--logdir ~/forks --steps 256",
 }
 _LEFT_OUT = (
   "pip ",
@@ -82,7 +85,7 @@ def test_commands_about_runs_and_exports(tmp_path):
         _run(line, tmp_path)
   assert (tmp_path / "mlflow.db").exists() and list(tmp_path.glob("wandb/offline-run-*/*.wandb"))
   (run,) = logdir.iterdir()
-  assert command.rows(run)[-1]["step"] == 2048
+  assert command.rows(run)[-1]["step"] == 512
   names = {path.name for path in (run / "videos").glob("*.mp4")}
   assert len(names) >= 3 and any("grid" in name for name in names)
   for path in ("report.html", "policy/saved_model", "policy/policy.npz", "sampled/policy.onnx"):
@@ -103,17 +106,17 @@ def test_commands_about_environments_and_observations(page, tmp_path):
       assert "Finished" in output
     else:
       # With `vector`, steps that only reset do not count.
-      output = _run(f"{line} --steps 512 {_SMALL}", tmp_path)
-      assert int(re.search(r"Finished (\d+) steps", output)[1]) >= 512, output
+      output = _run(f"{line} --steps 256 {_SMALL}", tmp_path)
+      assert int(re.search(r"Finished (\d+) steps", output)[1]) >= 256, output
 
 
 def test_commands_about_forks(tmp_path):
   source, fork, other_fork, early = (
-    _run(f"{re.sub('--steps 1e5', '', line)} --steps 1024 {_SMALL}", tmp_path)
+    _run(f"{re.sub('--steps 1e5', '', line)} --steps 256 {_SMALL}", tmp_path)
     for line in _commands("docs/forks.md")
   )
   for output in source, fork, other_fork, early:
-    assert "Finished 1,024 steps" in output
+    assert "Finished 256 steps" in output
   assert "Starts from" in fork and "Starts from" in other_fork
 
 

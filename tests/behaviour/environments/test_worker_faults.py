@@ -16,7 +16,7 @@ pytestmark = [
   pytest.mark.skipif(sys.platform != "linux", reason="The test reads /proc."),
 ]
 
-_RUN = "--config", "hopper", "--steps", "30000"
+_RUN = "--config", "hopper", "--steps", "12000"
 _FAULTS = signal.SIGKILL, signal.SIGSTOP, signal.SIGKILL
 
 
@@ -55,7 +55,7 @@ def _train(logdir, *args, faults=()):
     "--set",
     "env_timeout=2",
     "--set",
-    "eval_every=10000",
+    "eval_every=6000",
     cwd=logdir,
   )
   remaining = list(faults)
@@ -66,7 +66,7 @@ def _train(logdir, *args, faults=()):
         workers = _workers(process)
         if len(workers) == 2:
           os.kill(workers[len(remaining) % 2], remaining.pop(0))
-      time.sleep(0.5)
+      time.sleep(0.05)
     output, _ = process.communicate(timeout=200)
   finally:
     process.kill()

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -68,6 +67,8 @@ def test_run_survives_failed_environments_and_replay_repeats_a_failure(tmp_path)
     "train.py",
     "--config",
     "debug",
+    "--steps",
+    "1536",
     "--logdir",
     tmp_path / "logdir",
     "--set",
@@ -86,11 +87,6 @@ def test_run_survives_failed_environments_and_replay_repeats_a_failure(tmp_path)
   assert 3 < last["restarts"] <= len(reported)
   assert len(os.listdir(folder / "crashes")) == 100  # The latest ones.
   crash = folder / "crashes" / sorted(os.listdir(folder / "crashes"))[0]
-  replayed = subprocess.run(
-    [sys.executable, "-m", "agents", "replay", str(crash)],
-    cwd=command.ROOT,
-    capture_output=True,
-    text=True,
-  )
+  replayed = command.run_agents("replay", crash, cwd=command.ROOT)
   assert replayed.returncode == 1
-  assert replayed.stderr.endswith("ValueError: broken\n")
+  assert replayed.stdout.endswith("ValueError: broken\n")

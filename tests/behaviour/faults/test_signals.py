@@ -9,7 +9,7 @@ import time
 import pytest
 
 from agents.training.run_folder import checkpoint
-from tests.support import command
+from tests.support import command, forked
 
 pytestmark = [
   pytest.mark.slow,
@@ -190,7 +190,7 @@ def test_signal_during_compilation_saves_the_run(signum, delay, reference, modul
   logdir = tmp_path / "logdir"
   # The cache of compiled updates is empty.
   variables = _variables(modules, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
-  process = command.start_interpreter(
+  process = command.start(
     "train.py", *_args(), "--logdir", logdir, cwd=modules, variables=variables
   )
   # The first checkpoint is written just before the first epoch.
@@ -244,15 +244,11 @@ def test_signal_during_an_endless_update_saves_the_previous_epoch(
   _check_saved(tmp_path, reference, [2 * _STEPS_PER_EPOCH])
   if signum == signal.SIGINT:
     return
-  done = subprocess.run(
-    [sys.executable, command.ROOT / "train.py", "--resume", logdir],
-    cwd=modules,
-    env={**os.environ, **_variables(modules, tmp_path)},
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
+  resumed = command.start(
+    "train.py", "--resume", logdir, cwd=modules, variables=_variables(modules, tmp_path)
   )
-  assert done.returncode == 0, done.stdout
+  output, _ = resumed.communicate()
+  assert resumed.returncode == 0, output
   assert command.rows(command.run_folder(logdir)) == command.rows(reference)
   _check_saved(tmp_path, reference, [3 * _STEPS_PER_EPOCH])
 
@@ -264,21 +260,9 @@ def test_signal_during_a_write_leaves_a_complete_checkpoint(
   signum, seconds, saved_step, reference, modules, tmp_path
 ):
   logdir = tmp_path / "logdir"
-  process = subprocess.Popen(
-    [
-      sys.executable,
-      modules / "blocking.py",
-      command.ROOT / "train.py",
-      *map(str, _args(checkpoint_every=400)),
-      "--logdir",
-      logdir,
-    ],
-    cwd=modules,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
-    env={**os.environ, **_variables(modules, tmp_path, SECONDS_PER_WRITE=str(seconds))},
-  )
+  arguments = command.ROOT / "train.py", *_args(checkpoint_every=400), "--logdir", logdir
+  variables = _variables(modules, tmp_path, SECONDS_PER_WRITE=str(seconds))
+  process = forked.Process(modules / "blocking.py", [*map(str, arguments)], modules, variables)
   _wait_for((tmp_path / "started").exists, process)
   output = _signal(process, signum, logdir)
   assert ("It took too long to stop." in output) == (saved_step == 0)

@@ -24,11 +24,6 @@ class _Masked(gymnasium.ObservationWrapper):
     return observation[self._indices]
 
 
-def masked_cartpole() -> gymnasium.Env:
-  """Returns CartPole-v1 without velocities in the observations."""
-  return _Masked(gymnasium.make("CartPole-v1"), [0, 2])
-
-
 def masked_pendulum() -> gymnasium.Env:
   """Returns Pendulum-v1 without the velocity in the observations."""
   return _Masked(gymnasium.make("Pendulum-v1"), [0, 1])

@@ -115,5 +115,6 @@ def test_commands_for_runs_print_no_log_messages(tmp_path):
 
 
 def test_check_prints_no_log_messages(tmp_path):
-  output = _run(tmp_path, "check", "cheetah", "--set", "env.max_length=20")
+  changes = "--set", "env.max_length=20", "--set", "eager=true"
+  output = _run(tmp_path, "check", "cheetah", *changes)
   assert not _LOG_MESSAGE.search(output), output

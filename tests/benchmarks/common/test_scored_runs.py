@@ -19,6 +19,7 @@ _JOB = scored_runs.Job(
     "algorithm.segment_length": 50,
     "algorithm.minibatch_size": 50,
     "eval_episodes": 2,
+    "eager": True,
   },
 )
 
@@ -56,6 +57,8 @@ def test_arguments_of_a_job_describe_its_config():
     "algorithm.minibatch_size=50",
     "--set",
     "eval_episodes=2",
+    "--set",
+    "eager=true",
   ]
   small = scored_runs.Job(
     "pendulum", 500, 0, changes={"env.kwargs": {"g": 1e-5}, "algorithm.clip_ratio": None}

@@ -13,12 +13,14 @@ from agents.training.run_folder import run_folder
 _CONFIG = config_lib.Config().override(
   {
     "env.id": "CartPole-v1",
-    "steps": 4_000,
+    "steps": 512,
     "num_envs": 4,
     "eval_episodes": 2,
     "env_processes": False,
-    "checkpoint_every": 1_000,
-    "algorithm.learning_rate": 3e-3,
+    "eager": True,
+    "checkpoint_every": 128,
+    "algorithm.learning_rate": 1e-2,
+    "algorithm.update_epochs": 2,
   }
 )
 

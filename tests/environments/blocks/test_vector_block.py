@@ -118,7 +118,7 @@ _PACKAGES = {"gymnasium": "gymnasium", "jax": "jax", "envpool": "envpool"}
 def test_cartpole_is_learned(name):
   if not importlib.util.find_spec(_PACKAGES[name]):
     pytest.skip("A required package is not installed.")
-  config = _config(_TASKS[name], **{"steps": 30_000, "algorithm.learning_rate": 1e-3})
+  config = _config(_TASKS[name], **{"steps": 15_000, "algorithm.learning_rate": 2e-3})
   assert backends.check(config)
   trainer = build.trainer(config, None)
   trainer.start()

@@ -72,6 +72,7 @@ def test_commands_that_would_render_beside_tensorflow_are_refused():
 _QUICK = [
   *("--set", "num_envs=2", "--set", "algorithm.segment_length=16", "--set", "eval_episodes=1"),
   *("--set", "algorithm.minibatch_size=32", "--set", "env.max_length=10", "--steps", "64"),
+  "--eager",
 ]
 
 
