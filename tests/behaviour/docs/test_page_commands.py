@@ -161,9 +161,8 @@ def test_commands_about_robots(tmp_path):
   assert "Finished 512 steps" in _run(f"{train} {small}", tmp_path)
   assert "return" in _run(film, tmp_path)
   assert "mean velocity" in _run(commands.replace("3s", "0.2s").replace("2s", "0.1s"), tmp_path)
-  assert (
-    "control: survival"
-    in _run(f"{stress.replace('episodes 20', 'episodes 2')} --no-films", tmp_path)
+  assert "control: survival" in _run(
+    f"{stress.replace('episodes 20', 'episodes 2')} --no-films", tmp_path
   )
   assert "Finished 512 steps" in _run(
     f"{custom.replace('my_robot.xml', str(scene))} {small}", tmp_path
