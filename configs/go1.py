@@ -10,7 +10,7 @@ from agents.configs import default
 CONFIG = default.CONFIG.override(
   {
     "env.id": "robots/go1-v0",
-    "steps": 5_000_000,
+    "steps": 8_000_000,
     "num_envs": 128,
     "network.policy_observ": ["state"],
     "network.value_observ": ["privileged_state"],
@@ -20,7 +20,7 @@ CONFIG = default.CONFIG.override(
     "network.init_std": 0.3,
     "algorithm.minibatch_size": 512,
     "algorithm.update_epochs": 5,
-    "algorithm.discount": 0.97,
+    "algorithm.discount": 0.98,
     "algorithm.lr_schedule": "kl_adaptive",
     "algorithm.kl_target": 0.02,
   }

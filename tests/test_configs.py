@@ -125,7 +125,7 @@ def test_config_has_the_expected_budget(name):
     "cartpole": 100_000,
     "debug": 8_192,
     "dmc_humanoid_stand": 10_000_000,
-    **dict.fromkeys(_ROBOTS, 5_000_000),
+    **dict.fromkeys(_ROBOTS, 8_000_000),
     "pendulum": 300_000,
     "pixel_cartpole": 300_000,
     "pixel_inverted_pendulum": 300_000,
