@@ -1,5 +1,6 @@
 """Gymnasium environment of a legged robot with velocity commands."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import mujoco
 import numpy as np
 from gymnasium.envs.mujoco import mujoco_env
 
+from agents import config
 from agents.robots import robot as robot_lib
 from agents.robots import velocity_task
 from agents.robots.vectorized_velocity import VectorizedVelocity
@@ -64,13 +66,15 @@ class VelocityEnv(mujoco_env.MujocoEnv):
     self._robot = robot_lib.find(robot, settings)
     self._settings = repr((self._robot, command, noise))
     self._loaded_model = robot_lib.load_model(self._robot, visible=render_mode is not None)
+    timestep = self._loaded_model.opt.timestep
+    num_steps = round(velocity_task.CONTROL_SECONDS / timestep)
+    if not math.isclose(num_steps * timestep, velocity_task.CONTROL_SECONDS):
+      raise config.ConfigError(
+        f"{self._robot.scene}: a step lasts {velocity_task.CONTROL_SECONDS} s, which must be a "
+        f"multiple of the time step of MuJoCo, {timestep} s. Set `timestep`."
+      )
     super().__init__(
-      str(robot_lib.find_scene(self._robot.scene)),
-      max(1, round(velocity_task.CONTROL_SECONDS / self._loaded_model.opt.timestep)),
-      None,
-      render_mode,
-      width,
-      height,
+      str(robot_lib.find_scene(self._robot.scene)), num_steps, None, render_mode, width, height
     )
     self.task = velocity_task.VelocityTask(self.model, self._robot, command, noise)
     self.memory = self.task.memory(1)

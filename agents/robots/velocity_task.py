@@ -49,13 +49,16 @@ class VelocityTask:
   """Formulas of the task for one robot model.
 
   The memory of N robots is a structured array, [N], with the command, the
-  latest action, the steps of the feet and the sums of an episode.
+  latest action, the phase of the gait, and sums over the episode.
 
   Args:
     model: `mujoco.MjModel` of `robot.load_model`.
     robot: Description of the robot.
     command: Constant command; None draws commands.
     noise: Factor of the observation noise.
+
+  Raises:
+    ConfigError: If an argument or a weight is invalid.
   """
 
   def __init__(
@@ -67,6 +70,7 @@ class VelocityTask:
   ) -> None:
     import mujoco
 
+    _check(robot, command, noise)
     self.robot = robot
     self._command = command
     joints = model.actuator_trnid[:, 0]
@@ -86,10 +90,6 @@ class VelocityTask:
     floors = model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD
     self.ground = float(model.hfield_size[0, :2].min()) - _MARGIN if floors.any() else math.inf
     self._weights = {**rewards.WEIGHTS, **robot.weights}
-    if unknown := sorted(self._weights.keys() - rewards.WEIGHTS.keys()):
-      raise config.ConfigError(
-        f"Unknown reward {unknown[0]!r} in `weights`; rewards are {', '.join(rewards.WEIGHTS)}."
-      )
     num = model.nu
     widths = [_NOISE[name] for name in ("linear", "angular", "up") for _ in range(3)]
     self._noise = noise * np.array(
@@ -277,6 +277,23 @@ class VelocityTask:
     """Returns vectors that sensors measure at the feet, [N, F, 3]."""
     size = self._num_feet
     return sensors[:, first * size : (first + 3) * size].reshape(-1, size, 3)
+
+
+def _check(robot: robot_lib.Robot, command: Any, noise: Any) -> None:
+  """Raises ConfigError if arguments of `VelocityTask` are invalid."""
+  if unknown := sorted(robot.weights.keys() - rewards.WEIGHTS.keys()):
+    raise config.ConfigError(
+      f"Unknown reward {unknown[0]!r} in `weights`; rewards are {', '.join(rewards.WEIGHTS)}."
+    )
+  parts = command if isinstance(command, (list, tuple)) else ()
+  valid = [isinstance(part, (int, float)) and math.isfinite(part) for part in parts]
+  if command is not None and not (len(valid) == 3 and all(valid)):
+    raise config.ConfigError(
+      "`command` must be three numbers, forward and left in m/s and turning in rad/s, such as "
+      f"[1, 0, 0]. Received: {command!r}."
+    )
+  if not (isinstance(noise, (int, float)) and 0 <= noise < math.inf):
+    raise config.ConfigError(f"`noise` must be a number of at least 0. Received: {noise!r}.")
 
 
 def _rotation(quaternions: np.ndarray) -> np.ndarray:

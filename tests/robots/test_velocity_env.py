@@ -171,9 +171,13 @@ def test_robot_of_a_file_needs_feet(tmp_path):
   [
     ({"robot": "dog"}, "no robot 'dog'.*go1"),
     ({"speed": 1}, "Unknown setting 'speed'.*max_command"),
+    ({"command": [1, 0]}, "three numbers"),
+    ({"command": 1}, "three numbers"),
+    ({"noise": -1}, "`noise` must be"),
+    ({"timestep": 0.003}, "multiple of the time step"),
     ({"weights": {"jump": 1.0}}, "Unknown reward 'jump'.*tracking_linear"),
   ],
 )
-def test_unknown_names_are_user_errors(kwargs, message):
+def test_invalid_arguments_are_user_errors(kwargs, message):
   with pytest.raises(config.ConfigError, match=message):
-    make.check(config.Env(id="robots/custom-v0", kwargs=kwargs))
+    make.check(config.Env(id="robots/custom-v0", kwargs={"robot": "go1", **kwargs}))
