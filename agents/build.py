@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.algorithms import feed_forward_model, gpu_learner, image_ppo, ppo
+from agents.algorithms import feed_forward_model, gpu_learner, image_ppo, ppo, symmetric_ppo
 from agents.environments import batch_env
 from agents.environments import train_env as train_env_lib
 from agents.environments.data import failure_budget
@@ -25,6 +25,7 @@ from agents.networks import (
 )
 from agents.networks import torso as torso_lib
 from agents.ops import random
+from agents.robots import mirror
 from agents.simulation import in_graph_batch_env, rollout_to_batch, worker_evaluator
 from agents.training import trainer as trainer_lib
 
@@ -69,6 +70,8 @@ def check(config: config_lib.Config) -> None:
     ConfigError: If a class does not exist or lacks a method.
   """
   algorithm_class(config.algorithm)
+  if config.algorithm.symmetry:
+    mirrors(config.env)
   if config.network.hidden != "dense":
     feed_forward.custom_hidden(config.network)
 
@@ -91,6 +94,20 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
     ),
     **config.kwargs,
   )
+
+
+def mirrors(config: config_lib.Env) -> dict[str, mirror.Mirror]:
+  """Returns the mirrors of "observ" and "action" of an environment.
+
+  Args:
+    config: Section `env` of the configuration.
+
+  Raises:
+    ConfigError: If the symmetry of the environment is unknown.
+  """
+  with contextlib.closing(make.MakeEnv(config)()) as env:
+    observ, action = mirror.of_env(env)
+  return {"observ": observ, "action": action}
 
 
 def eval_env(
@@ -149,6 +166,8 @@ def algorithm(
     networks = networks._replace(mask=mask)
   if not algorithm_type:
     algorithm_type = algorithm_class(config.algorithm)
+    if config.algorithm.symmetry:
+      algorithm_type = functools.partial(symmetric_ppo.SymmetricPPO, **mirrors(config.env))
     if algorithm_type is ppo.BatchPPO and networks.have_convolutions:
       algorithm_type = image_ppo.ImagePPO
   return algorithm_type(

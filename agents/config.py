@@ -160,6 +160,10 @@ class Algorithm:
   # Coefficient of the entropy bonus.
   entropy_coef: _AtLeast0[float] = 0.0
 
+  # Learns from mirror images of all steps in every second pass, for robots with
+  # a left and a right side; see docs/robots.md.
+  symmetry: bool = False
+
   # Normalizes observations by their running mean and standard deviation.
   normalize_observ: bool = True
   # Changes these moments: with {horizon: N}, the weight of an observation falls
@@ -332,6 +336,17 @@ class Config:
       "`data_parallel` needs algorithm.type=ppo; all machines compute "
       "the complete updates of other algorithms. Received: "
       f"{self.algorithm.type}.",
+    )
+    _require(
+      not self.algorithm.symmetry
+      or (
+        self.algorithm.type == "ppo"
+        and not (self.data_parallel or self.network.recurrent or self.network.action_mask)
+        and self.network.frame_stack == 1
+        and self.network.action_distribution == "gaussian"
+      ),
+      "`algorithm.symmetry` needs algorithm.type=ppo with Gaussian actions, and no data_parallel, "
+      "recurrent cell, action mask or frame stack.",
     )
     self._check_batch()
 

@@ -128,7 +128,7 @@ def test_public_keys_exist(key):
   _look_up(config_parsing.to_data(config_lib.Config()), key)
 
 
-def test_fixture_differs_from_the_default_in_all_but_four_settings(config):
+def test_fixture_differs_from_the_default_in_all_but_five_settings(config):
   default = config_parsing.to_data(config_lib.Config())
   same = [
     key for key, value in _leaves(default) if _look_up(config_parsing.to_data(config), key) == value
@@ -136,6 +136,7 @@ def test_fixture_differs_from_the_default_in_all_but_four_settings(config):
   # These settings need segments, PPO or normalized observations, which the
   # fixture does not have.
   assert same == [
+    "algorithm.symmetry",
     "algorithm.observ_moments",
     "network.frame_stack",
     "network.recurrent",

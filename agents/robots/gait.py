@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from agents import config
+from agents.robots import mirror as mirror_lib
 from agents.robots import robot as robot_lib
 
 _ITERATIONS = 50  # Of the inverse kinematics.
@@ -93,6 +95,20 @@ class Gait:
       + np.einsum("nf,fa->na", pressed, self._press)
       + np.einsum("nfx,fxa->na", distance, self._move)
     )
+
+  def mirror(self) -> mirror_lib.Mirror:
+    """Returns the mirror of the feet.
+
+    Raises:
+      ConfigError: If feet that are mirror images step at the same time.
+    """
+    images = [int(np.linalg.norm(self._feet - (x, -y), axis=1).argmin()) for x, y in self._feet]
+    if any((foot - image) % 2 == 0 for foot, image in enumerate(images)):
+      raise config.ConfigError(
+        "symmetry: left and right feet must alternate in the list of feet, because every second "
+        "foot steps at the same time."
+      )
+    return mirror_lib.Mirror(np.array(images), np.ones(len(images)))
 
   def _phases(self, phase: np.ndarray) -> np.ndarray:
     """Returns the phase of each foot, [N, F]; even and odd feet alternate."""

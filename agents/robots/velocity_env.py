@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.envs.mujoco import mujoco_env
 
 from agents import config
+from agents.robots import mirror, velocity_task
 from agents.robots import robot as robot_lib
-from agents.robots import velocity_task
 from agents.robots.vectorized_velocity import VectorizedVelocity
 
 _COMMAND_COLOR, _VELOCITY_COLOR = (0.1, 0.8, 0.2, 1), (0.2, 0.4, 1, 1)
@@ -135,6 +135,10 @@ class VelocityEnv(mujoco_env.MujocoEnv):
     """Returns the observation of the current state and command."""
     observ = self.task.observe(self._simulation(), self.memory, [self.np_random])
     return {name: part[0] for name, part in observ.items()}
+
+  def mirrors(self) -> tuple[mirror.Mirror, mirror.Mirror]:
+    """Returns the mirrors of observation and action; see `mirror.of_env`."""
+    return self.task.mirrors(mirror.ModelMirror(self.model, self.task.standing))
 
   def render(self) -> Any:
     """Draws the robot, its command (green) and its velocity (blue)."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents import config
-from agents.robots import gait, rewards
+from agents.robots import gait, mirror, rewards
 from agents.robots import robot as robot_lib
 
 CONTROL_SECONDS = 0.02  # Per step of the agent.
@@ -209,6 +209,25 @@ class VelocityTask:
       "metric_error_angular": float(memory["angular"] / steps),
       "metric_power": float(memory["work"] / (steps * CONTROL_SECONDS)),
     }
+
+  def mirrors(self, model: mirror.ModelMirror) -> tuple[mirror.Mirror, mirror.Mirror]:
+    """Returns the mirrors of the observation and of the action.
+
+    Args:
+      model: Mirror of the robot's model.
+
+    Raises:
+      ConfigError: If feet that are mirror images step at the same time.
+    """
+    vector, axis = mirror.signs([1, -1, 1]), mirror.signs([-1, 1, -1])
+    actuators, feet = model.actuators, self._gait.mirror()
+    # The gait of the mirrored robot is half a cycle ahead.
+    measured = [vector, axis, vector, actuators, actuators]
+    known = [actuators, mirror.signs([1, -1, -1]), mirror.signs([-1, -1])]
+    privileged = [feet, feet, feet, mirror.grouped(feet, [1, -1, 1]), actuators]
+    # Parts of observations are in alphabetical order.
+    parts = [*measured, *known, *privileged, *measured, *known]
+    return mirror.Mirror.join(parts), actuators
 
   def _draw_command(self, memory: Any, rng: np.random.Generator) -> None:
     """Draws the next command of one robot, and the steps until it changes."""

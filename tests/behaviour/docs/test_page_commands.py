@@ -157,13 +157,14 @@ def test_commands_about_robots(tmp_path):
     pytest.skip("Videos need EGL.")
   scene = robot.find_scene(robot.ROBOTS["spot"].scene)
   small = f"--steps 512 {_SMALL} --set algorithm.minibatch_size=64"
-  train, film, commands, stress, custom = _commands("docs/robots.md")
+  train, film, commands, stress, custom, symmetric = _commands("docs/robots.md")
   assert "Finished 512 steps" in _run(f"{train} {small}", tmp_path)
   assert "return" in _run(film, tmp_path)
   assert "mean velocity" in _run(commands.replace("3s", "0.2s").replace("2s", "0.1s"), tmp_path)
   assert "control: survival" in _run(
     f"{stress.replace('episodes 20', 'episodes 2')} --no-films", tmp_path
   )
+  assert "Finished 512 steps" in _run(f"{symmetric} {small}", tmp_path)
   assert "Finished 512 steps" in _run(
     f"{custom.replace('my_robot.xml', str(scene))} {small}", tmp_path
   )

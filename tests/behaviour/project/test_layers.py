@@ -100,6 +100,7 @@ _ALLOWED_IMPORTS = {
     "agents.environments",
     "agents.networks",
     "agents.ops",
+    "agents.robots",
     "agents.simulation",
     "agents.spaces",
     "agents.training",
