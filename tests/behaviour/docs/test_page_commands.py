@@ -160,7 +160,9 @@ def test_commands_about_robots(tmp_path):
   train, film, commands, stress, custom, symmetric = _commands("docs/robots.md")
   assert "Finished 512 steps" in _run(f"{train} {small}", tmp_path)
   assert "return" in _run(film, tmp_path)
-  assert "mean velocity" in _run(commands.replace("3s", "0.2s").replace("2s", "0.1s"), tmp_path)
+  assert "mean velocity" in _run(
+    commands.replace("for 3s", "for 0.2s").replace("for 2s", "for 0.1s"), tmp_path
+  )
   assert "control: survival" in _run(
     f"{stress.replace('episodes 20', 'episodes 2')} --no-films", tmp_path
   )

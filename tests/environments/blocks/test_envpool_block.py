@@ -359,6 +359,6 @@ def test_cartpole_is_learned_and_training_continues_after_load():
     trainer.load(trainer.state())
     epoch = trainer.epoch(0.0)
     assert epoch.steps == 8 * 64
-    assert np.mean(trainer.evaluate(4, lambda: False)[0]) > 100
+    assert np.mean(trainer.evaluate(4, lambda: False).scores) > 100
   finally:
     trainer.close()
