@@ -186,7 +186,7 @@ def _train(trainer, config):
   done = 0
   while done < config.steps:
     done += trainer.epoch(done / config.steps).steps
-  return np.mean(trainer.evaluate(20, lambda: False)[0])
+  return np.mean(trainer.evaluate(20, lambda: False).scores)
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def test_training_solves_a_task_with_composite_actions():
     }
   ) as (trainer, config):
     # The maximum return is 20.
-    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12
+    assert np.mean(trainer.evaluate(20, lambda: False).scores) < 12
     assert _train(trainer, config) > 18
 
 
@@ -242,7 +242,7 @@ def test_training_solves_a_task_with_parts_that_only_the_value_receives():
   ) as (trainer, config):
     # Half of the sum is the best guess of the target, with a return of 3.3. A
     # policy that sees all parts reaches 5.
-    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 2.9
+    assert np.mean(trainer.evaluate(20, lambda: False).scores) < 2.9
     assert 3 < _train(trainer, config) < 3.7
 
 
@@ -262,7 +262,7 @@ def test_training_takes_only_allowed_actions(changes):
       **changes,
     }
   ) as (trainer, config):
-    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 4
+    assert np.mean(trainer.evaluate(20, lambda: False).scores) < 4
     assert _train(trainer, config) > 4.8
 
 

@@ -94,10 +94,10 @@ def test_quick_tasks_are_learned(name):
   trainer = build.trainer(config, None)
   try:
     trainer.start()
-    before = np.mean(trainer.evaluate(10, lambda: False)[0])
+    before = np.mean(trainer.evaluate(10, lambda: False).scores)
     done = 0
     while done < config.steps / 4:
       done += trainer.epoch(done / config.steps).steps
-    assert np.mean(trainer.evaluate(10, lambda: False)[0]) > 1.5 * before
+    assert np.mean(trainer.evaluate(10, lambda: False).scores) > 1.5 * before
   finally:
     trainer.close()

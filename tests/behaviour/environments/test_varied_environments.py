@@ -69,7 +69,7 @@ def test_training_and_evaluation_continue_from_a_checkpoint():
   first, second = (trainer.epoch(0.5) for trainer in trainers)
   assert first.episodes == second.episodes and first.metrics == second.metrics
   # Evaluations have environments with the same arguments.
-  assert sorted(trainers[0].evaluate(4, lambda: False)[1]) == [3, 3, 5, 9]
+  assert sorted(trainers[0].evaluate(4, lambda: False).lengths) == [3, 3, 5, 9]
   for trainer in trainers:
     trainer.close()
 

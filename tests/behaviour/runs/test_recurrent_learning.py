@@ -43,7 +43,7 @@ def _score(config):
     done = 0
     while done < config.steps:
       done += trainer.epoch(done / config.steps).steps
-    scores, _ = trainer.evaluate(30, lambda: False)
+    scores = trainer.evaluate(30, lambda: False).scores
   return np.mean(scores)
 
 

@@ -202,7 +202,8 @@ def test_evaluation_does_not_change_training(trained):
 def test_evaluation_scores_equal_those_of_a_plain_python_loop(trained):
   trainer, config = trained.trainer, _config()
   trainer.load(trained.states[6])
-  scores, lengths = trainer.evaluate(10, _never)
+  statistics = trainer.evaluate(10, _never)
+  scores, lengths = statistics.scores, statistics.lengths
   env = toy.Uneven(_MAX_LENGTH)
   algorithm = build.algorithm(config, env.observation_space, env.action_space)
   trainer_lib.load_variables(algorithm, trained.states[6])
@@ -238,7 +239,7 @@ def test_training_raises_the_score_of_evaluations(trained):
   trainer, scores = trained.trainer, []
   for state in (trained.states[0], trained.states[-1]):
     trainer.load(state)
-    scores.append(trainer.evaluate(40, _never)[0])
-  lengths = trainer.evaluate(40, _never)[1]
+    scores.append(trainer.evaluate(40, _never).scores)
+  lengths = trainer.evaluate(40, _never).lengths
   assert np.mean(scores[0]) < 0.55 * np.mean(lengths)
   assert np.mean(scores[1]) > 0.7 * np.mean(lengths)

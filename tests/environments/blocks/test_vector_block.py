@@ -129,7 +129,7 @@ def test_cartpole_is_learned(name):
     scores += scored.scores(epoch)
   assert np.mean(scores[:20]) < 60 and np.mean(scores[-10:]) > 150
   # Evaluations use another environment.
-  assert np.mean(trainer.evaluate(2, lambda: False)[0]) > 200
+  assert np.mean(trainer.evaluate(2, lambda: False).scores) > 200
   trainer.close()
 
 
