@@ -217,12 +217,19 @@ def drive(run: str, policy: str) -> None:
   """
   import mujoco.viewer
 
-  driver = Driver(pathlib.Path(run), pathlib.Path(policy), None)
+  # With this render mode, the model contains all visible shapes.
+  driver = Driver(pathlib.Path(run), pathlib.Path(policy), "rgb_array")
   robot: Any = driver.env.unwrapped
   print(KEYS_HELP, flush=True)
   with mujoco.viewer.launch_passive(
-    robot.model, robot.data, key_callback=lambda key: press(driver.command, key, robot)
+    robot.model,
+    robot.data,
+    key_callback=lambda key: press(driver.command, key, robot),
+    show_left_ui=False,
+    show_right_ui=False,
   ) as viewer:
+    viewer.cam.type, viewer.cam.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 1
+    viewer.cam.distance = robot.mujoco_renderer.default_cam_config["distance"]
     while viewer.is_running():
       start = time.monotonic()
       with viewer.lock():
