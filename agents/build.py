@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.algorithms import feed_forward_model, gpu_learner, image_ppo, ppo, symmetric_ppo
+from agents.algorithms import feed_forward_model, gpu_learner, ppo
+from agents.algorithms.variants import image_ppo, symmetric_ppo
 from agents.environments import batch_env
 from agents.environments import train_env as train_env_lib
 from agents.environments.data import failure_budget

@@ -14,12 +14,12 @@ import functools
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.commands import parsing
+from agents.commands.shared import drive_robot
 from agents.environments.making import make
 from agents.robots import drive
 from agents.training.monitoring import quiet_imports, recent_episodes
@@ -62,7 +62,9 @@ def main(argv: list[str] | None = None) -> int:
       args.checkpoint, args.num_episodes, args.num_agents or 1, args.policy == "sampled", args.grid
     )
     if args.commands or args.drive:
-      args.result = {"phases": drive_robot(folder, outdir, args)}
+      path = checkpoint.find(folder.checkpoints, args.checkpoint)
+      film = None if args.drive else outdir / "commands.mp4"
+      args.result = {"phases": drive_robot.play(folder, path, args.commands, film, args.size)}
       return 0
     if args.episode is None:
       episodes = render_policy(folder, outdir, rollouts, args.size)
@@ -214,42 +216,6 @@ def render_training_episode(
   listed = _listed_episodes(outdir)
   episode = recent_episodes.find(folder.checkpoints, number)
   return _record(folder, [recent_episodes.make_video(episode, outdir)], size, outdir, listed)
-
-
-def drive_robot(
-  folder: run_folder.RunFolder, outdir: pathlib.Path, args: argparse.Namespace
-) -> list[dict[str, Any]]:
-  """Plays a robot with chosen commands, in a film or in a window.
-
-  Args:
-    folder: Run folder.
-    outdir: Folder for the film.
-    args: Arguments of the command.
-
-  Returns:
-    Command, mean velocity and fall of each phase; empty for a window.
-
-  Raises:
-    ConfigError: If the robot takes no commands, or the checkpoint is missing.
-    RenderingFailed: If the robot cannot be rendered.
-  """
-  drive.check(folder.config.env)
-  path = checkpoint.find(folder.checkpoints, args.checkpoint)
-  with quiet_imports.quiet_imports():
-    from agents.export import write
-  with tempfile.TemporaryDirectory() as scratch:
-    policy = write.write_npz(folder, path, pathlib.Path(scratch))
-    if args.drive:
-      drive.open_window(folder.path, policy)
-      return []
-    _listed_episodes(outdir)  # Creates the folder.
-    film, size = outdir / "commands.mp4", args.size or write_videos.MAX_TILE_HEIGHT
-    phases = drive.film_in_new_process(folder.path, policy, film, size, args.commands)
-  for phase in phases:
-    end = ", then the robot fell" if phase["fallen"] else ""
-    print(f"command {phase['command']}: mean velocity {phase['velocity']}{end}")
-  print(film)
-  return phases
 
 
 def _roll_out(

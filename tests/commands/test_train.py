@@ -622,13 +622,13 @@ def test_training_with_the_paper_preset_solves_cartpole(tmp_path):
     "--preset",
     "paper",
     "--steps",
-    "25000",
+    "60000",
     "--set",
-    "eval_every=25000",
+    "eval_every=60000",
     "--logdir",
     tmp_path / "logdir",
     cwd=tmp_path,
   )
   assert done.returncode == 0, done.stdout
   last = command.rows(command.run_folder(tmp_path / "logdir"))[-1]
-  assert last["phase"] == "eval" and last["return_mean"] > 300
+  assert last["phase"] == "eval" and last["return_mean"] >= 463

@@ -170,7 +170,12 @@ def test_robot_of_a_file_needs_feet(tmp_path):
   ("kwargs", "message"),
   [
     ({"robot": "dog"}, "no robot 'dog'.*go1"),
-    ({"speed": 1}, "Unknown setting 'speed'.*max_command"),
+    ({"max_comand": [1, 1, 1]}, "max_comand.*Did you mean 'env.kwargs.max_command'"),
+    ({"max_command": [1, 1]}, "max_command must be three numbers"),
+    ({"action_scale": "wide"}, "action_scale` must be of type float"),
+    ({"step_height": 0}, "step_height must be positive"),
+    ({"feet": []}, "feet must name at least one site"),
+    ({"scene": "a.xml"}, "scene: name the MJCF file as `robot`"),
     ({"command": [1, 0]}, "three numbers"),
     ({"command": 1}, "three numbers"),
     ({"noise": -1}, "`noise` must be"),

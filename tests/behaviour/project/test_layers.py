@@ -24,7 +24,12 @@ _ALLOWED_IMPORTS = {
   "agents.types": set(),
   "agents.ops": {"agents.errors", "agents.spaces", "agents.types"},
   "agents.environments": {"agents.class_loader", "agents.config", "agents.errors", "agents.spaces"},
-  "agents.robots": {"agents.config", "agents.environments", "agents.spaces"},
+  "agents.robots": {
+    "agents.config",
+    "agents.config_parsing",
+    "agents.environments",
+    "agents.spaces",
+  },
   "agents.robots.drive": {
     "agents.config",
     "agents.environments",

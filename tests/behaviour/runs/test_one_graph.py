@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from agents import build, configs
 from agents import config as config_lib
-from agents.algorithms import image_ppo
+from agents.algorithms.variants import image_ppo
 from agents.commands.shared import merge_settings
 from tests.support import config_fixtures
 from tests.videos import gl_support

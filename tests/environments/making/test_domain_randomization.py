@@ -123,6 +123,18 @@ def test_noise_has_the_drawn_standard_deviation():
   assert abs(np.mean(differences)) < 0.03
 
 
+def test_noise_is_added_to_all_parts_of_a_dict():
+  envs = [
+    domain_randomization.DomainRandomization(
+      make.MakeEnv(config_lib.Env("robots/go1-v0", {"noise": 0.0}))(), **ranges
+    )
+    for ranges in ({"friction": (1, 1)}, {"noise": (0.3, 0.3)})
+  ]
+  for part in "state", "privileged_state":
+    observations = [[step[0][part] for step in _play(env)] for env in envs]
+    assert np.std(np.subtract(*observations)) == pytest.approx(0.3, rel=0.1), part
+
+
 @pytest.mark.parametrize("task, joints", [("Hopper-v5", 1), ("Ant-v5", 2)])
 def test_pushes_change_the_velocity_at_regular_steps(task, joints):
   plain, pushed = _make(task, friction=(1, 1)), _make(task, push=(0.7, 0.7), push_every=10)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from agents import build
 from agents import config as config_lib
 from agents.algorithms import loss as loss_lib
-from agents.algorithms import symmetric_ppo
+from agents.algorithms.variants import symmetric_ppo
 from agents.environments.making import make
 from agents.robots import mirror
 from tests.algorithms import test_ppo

@@ -1,0 +1,1 @@
+"""Variants of PPO for particular tasks."""
