@@ -282,18 +282,9 @@ def test_recurrent_policy_with_nested_actions_is_rendered_and_replayed(tmp_path)
 @pytest.mark.slow
 def test_mujoco_is_rendered_or_the_missing_package_is_named(tmp_path):
   done = command.run(
-    "train.py",
-    "--config",
-    "reacher",
+    *command.EAGER_REACHER,
     "--steps",
     "256",
-    "--eager",
-    "--set",
-    "num_envs=4",
-    "--set",
-    "algorithm.segment_length=64",
-    "--set",
-    "algorithm.update_epochs=1",
     "--set",
     "eval_episodes=1",
     "--logdir",

@@ -33,6 +33,12 @@ SMALL = (
   "--set",
   "stagger=false",
 )
+# Arguments that train a robot for a moment, without compilation.
+EAGER_REACHER = (
+  *("train.py", "--config", "reacher", "--eager"),
+  *("--set", "num_envs=4", "--set", "algorithm.segment_length=64"),
+  *("--set", "algorithm.update_epochs=1"),
+)
 SMALL_STEPS = 2_000
 # Arguments of a run with the algorithm of 2017. Each update learns from six
 # episodes of 20 steps. The run is eager, because compilation would take longer

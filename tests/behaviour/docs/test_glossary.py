@@ -66,20 +66,11 @@ def test_tags_of_every_run_are_documented(finished, finished_paper):
 @pytest.mark.skipif(not gl_support.egl_works(), reason="There is no EGL.")
 def test_documented_tags_of_videos_and_rewards_are_written(tmp_path):
   done = command.run(
-    "train.py",
-    "--config",
-    "reacher",
+    *command.EAGER_REACHER,
     "--steps",
     "512",
     "--video-every",
     "200",
-    "--eager",
-    "--set",
-    "num_envs=4",
-    "--set",
-    "algorithm.segment_length=64",
-    "--set",
-    "algorithm.update_epochs=1",
     "--logdir",
     tmp_path / "logdir",
     cwd=tmp_path,
