@@ -3,9 +3,9 @@
     python train.py --config go1 --seed 0 --logdir ~/go1
     python -m benchmarks.walking ~/go1 ~/spot
 
-Each policy plays 100 episodes with the mean action. The first ten have the seeds
-of the run's evaluations. The table has the share of episodes that end by a fall,
-and the mean distances from the commanded velocities.
+Each policy plays 100 episodes with the mean action. The first ten have the
+seeds of the run's evaluations. The table has the share of episodes that end by
+a fall, and the mean distances from the commanded velocities.
 """
 
 import json
