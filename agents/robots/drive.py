@@ -12,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -229,6 +230,7 @@ def drive(run: str, policy: str) -> None:
   driver = Driver(pathlib.Path(run), pathlib.Path(policy), "rgb_array")
   robot: Any = driver.env.unwrapped
   print(KEYS_HELP, flush=True)
+  others = threading.enumerate()
   with mujoco.viewer.launch_passive(
     robot.model,
     robot.data,
@@ -247,6 +249,9 @@ def drive(run: str, policy: str) -> None:
           driver.begin()
       viewer.sync()
       time.sleep(max(0, velocity_task.CONTROL_SECONDS - (time.monotonic() - start)))
+  # MuJoCo's thread deletes the window. If Python ended before, it would crash.
+  for thread in set(threading.enumerate()).difference(others):
+    thread.join()
 
 
 def press(command: np.ndarray, key: int, robot: Any) -> None:
