@@ -30,7 +30,7 @@ class VectorizedVelocity(mujoco_tasks.VectorizedMujocoTask):
     super().begin_episode(index, reward_sums)
     self._memory[index] = self._envs[index].memory[0]
 
-  def set_actions(self, indices: np.ndarray, actions: np.ndarray) -> None:
+  def set_actions(self, indices: Any, actions: np.ndarray) -> None:
     """See `VectorizedMujocoTask.set_actions`."""
     task, memory = self._envs[0].task, self._memory[indices]
     super().set_actions(indices, task.targets(memory, actions.astype(np.float64)))
@@ -40,8 +40,9 @@ class VectorizedVelocity(mujoco_tasks.VectorizedMujocoTask):
     super().update_env(index)
     self._envs[index].memory[0] = self._memory[index]
 
-  def compute_step(self, indices: np.ndarray, actions: np.ndarray) -> mujoco_tasks.TaskStep:
+  def compute_step(self, indices: Any, actions: np.ndarray) -> mujoco_tasks.TaskStep:
     """See `VectorizedMujocoTask.compute_step`."""
+    indices = np.arange(len(self._envs))[indices]
     task, memory = self._envs[0].task, self._memory[indices]
     simulation = velocity_task.Simulation(
       self._qpos[indices],

@@ -95,7 +95,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     if task is None:
       return super()._step_active(offsets, actions)
     outcomes: gymnasium_block.Outcomes = {}
-    rows = np.array(offsets, int)
+    rows = self._rows(offsets)
     task.set_actions(rows, actions[rows])
     for offset in offsets:
       try:
@@ -103,8 +103,9 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       except BaseException as error:
         outcomes[offset] = self._describe_failure(error, offset)
     if outcomes:
-      rows = np.array([offset for offset in offsets if offset not in outcomes], int)
-    if not len(rows):
+      offsets = [offset for offset in offsets if offset not in outcomes]
+      rows = self._rows(offsets)
+    if not offsets:
       return outcomes
     result = task.compute_step(rows, actions[rows])
     self._lengths[rows] += 1
@@ -117,7 +118,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     arrays["terminated"][rows] = result.terminated
     arrays["truncated"][rows] = truncated
     for row in np.flatnonzero(result.terminated | truncated).tolist():
-      offset = int(rows[row])
+      offset = offsets[row]
       outcomes[offset] = {
         **episode_data.numbers(result.info(row)),
         **({"cut_short": True} if staggered[row] and at_limit[row] and truncated[row] else {}),
@@ -125,6 +126,10 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         "reward_parts": task.reward_sums(offset),
       }
     return outcomes
+
+  def _rows(self, offsets: list[int]) -> Any:
+    """Returns an index of rows; a slice of all rows copies no array."""
+    return slice(None) if len(offsets) == len(self._envs) else np.array(offsets, int)
 
   def _record_reset(self, offset: int, info: dict[str, Any]) -> None:
     if self._task:

@@ -127,12 +127,12 @@ class VectorizedMujocoTask:
     for name in [*self._reward_sums, *reward_sums]:
       self._reward_sums[name][index] = reward_sums.get(name, 0.0)
 
-  def set_actions(self, indices: np.ndarray, actions: np.ndarray) -> None:
+  def set_actions(self, indices: Any, actions: np.ndarray) -> None:
     """Sets the actions of the next steps.
 
     Args:
-      indices: Indices of the environments that will be simulated.
-      actions: Actions in the action space, of shape [len(indices), A].
+      indices: Indices of the environments that will be simulated, or a slice.
+      actions: Actions in the action space, of shape [number of indices, A].
     """
     self._before[indices] = self._state[indices]
     self._control[indices] = actions
@@ -167,12 +167,13 @@ class VectorizedMujocoTask:
       self._step(env.model, env.data, env.frame_skip)
       self._compute_contact_forces(env.model, env.data)
 
-  def compute_step(self, indices: np.ndarray, actions: np.ndarray) -> TaskStep:
+  def compute_step(self, indices: Any, actions: np.ndarray) -> TaskStep:
     """Computes the results of a step after `simulate`.
 
     Args:
-      indices: Indices of the simulated environments, in increasing order.
-      actions: Actions of these environments, of shape [len(indices), A].
+      indices: Indices of the simulated environments, in increasing order, or a
+        slice.
+      actions: Actions of these environments, of shape [number of indices, A].
     """
     env = self._envs[0]  # All environments have the same settings.
     position = self._positions(indices)
@@ -184,7 +185,7 @@ class VectorizedMujocoTask:
     reward = env._forward_reward_weight * velocity[:, 0]
     cost = env._ctrl_cost_weight * _sum_of_squares(actions.astype(self._control_type))
     parts = {"reward_forward": reward, "reward_ctrl": -cost}
-    terminated = np.zeros(len(indices), bool)
+    terminated = np.zeros(len(qpos), bool)
     if (healthy := self._healthy(qpos, qvel)) is not None:
       parts["reward_survive"] = healthy * env._healthy_reward
       reward = reward + parts["reward_survive"]
@@ -196,7 +197,7 @@ class VectorizedMujocoTask:
       for name, first_row in self._observed_fields:
         if getattr(env, f"_include_{name}_in_observation"):
           field = forces if name == "cfrc_ext" else self._copies[name][indices]
-          observ.append(field[:, first_row:].reshape(len(indices), -1))
+          observ.append(field[:, first_row:].reshape(len(qpos), -1))
     for name, values in parts.items():
       self._reward_sums[name][indices] += values
 
@@ -219,7 +220,7 @@ class VectorizedMujocoTask:
     """Returns the positions from which velocities are computed.
 
     Returns:
-      Array of shape [len(indices), axes].
+      Array of shape [number of indices, axes].
     """
     return self._qpos[indices, :1]
 
@@ -234,12 +235,12 @@ class VectorizedMujocoTask:
     """
     return None
 
-  def _contact(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+  def _contact(self, indices: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Returns contact forces and contact costs of some environments.
 
     Returns:
-      Arrays of shape [len(indices), bodies, 6] and [len(indices)]; None if the
-      task has no contact cost.
+      Arrays of shape [number of indices, bodies, 6] and [number of indices];
+      None if the task has no contact cost.
     """
     return None
 
@@ -291,7 +292,7 @@ class _Ant(VectorizedMujocoTask):
     z = qpos[:, 2]
     return np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1) & (low <= z) & (z <= high)
 
-  def _contact(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  def _contact(self, indices: Any) -> tuple[np.ndarray, np.ndarray]:
     env = self._envs[0]
     forces = np.clip(self._copies["cfrc_ext"][indices], *env._contact_force_range)
     return forces, env._contact_cost_weight * _sum_of_squares(forces)
@@ -320,7 +321,7 @@ class _Humanoid(_Ant):
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     return _between(qpos[:, 2], self._envs[0]._healthy_z_range)
 
-  def _contact(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  def _contact(self, indices: Any) -> tuple[np.ndarray, np.ndarray]:
     env, forces = self._envs[0], self._copies["cfrc_ext"][indices]
     cost = env._contact_cost_weight * _sum_of_squares(forces)
     return forces, np.clip(cost, *env._contact_cost_range)
