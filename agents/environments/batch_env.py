@@ -298,7 +298,7 @@ class BatchEnv:
     with self._recording_fatal():
       shares = self._block.play(policy, episodes_left.tolist(), num_steps)
     arrays, reports = played_steps.join(shares)
-    for step in range(num_steps):
+    for step in np.flatnonzero(arrays["active"].any(1)).tolist():
       rows = {name: values[step] for name, values in arrays.items()}
       self._log.record_step(rows, reports.get(step, {}), may_wait=True)
     self._source.received = self._result_bytes.copy()

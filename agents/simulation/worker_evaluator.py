@@ -1,6 +1,7 @@
 """Plays whole episodes inside of the workers, without waking the trainer."""
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import tensorflow as tf
 from agents.environments.data import episode_data
 from agents.simulation import evaluator, rollout_to_batch
 from agents.translation import graph_to_numpy, numpy_policy, operation_rules
+
+_SECONDS = 0.1  # If a call of `play` is faster, the next call takes more steps.
 
 
 class WorkerEvaluator(evaluator.Evaluator):
@@ -27,7 +30,10 @@ class WorkerEvaluator(evaluator.Evaluator):
   def play(
     self, num_episodes: int, stop: Callable[[], bool] = lambda: False
   ) -> list[episode_data.Episode] | None:
-    """See `Evaluator.play`."""
+    """See `Evaluator.play`.
+
+    Calls of `stop` are less frequent if the environments are fast.
+    """
     policy = self._policy()
     if policy is None:
       return super().play(num_episodes, stop)
@@ -35,10 +41,14 @@ class WorkerEvaluator(evaluator.Evaluator):
     batch_env.take_finished()
     batch_env.reset()
     episodes_left = np.array(rollout_to_batch.shares(num_episodes, len(batch_env)))
+    num_steps = evaluator.CHUNK
     while episodes_left.any():
       if stop():
         return None
-      episodes_left = batch_env.play(policy, episodes_left, evaluator.CHUNK)
+      start = time.monotonic()
+      episodes_left = batch_env.play(policy, episodes_left, num_steps)
+      if time.monotonic() - start < _SECONDS:
+        num_steps *= 2
     return batch_env.take_finished()
 
   def _policy(self) -> numpy_policy.NumpyPolicy | None:

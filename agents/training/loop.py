@@ -292,10 +292,7 @@ class Loop:
       self._write(row)
       self._save_best(row.fields["return_mean"])
       if self._config.histograms and epoch:
-        histograms = self._trainer.histograms(epoch.samples)
-        with self._metrics.training_events(self.step):
-          for name, values in histograms.items():
-            tf.summary.histogram(f"histograms/{name}", values)
+        self._metrics.write_histograms(self.step, self._trainer.histograms(epoch.samples))
     self._time_usage.seconds["evaluation"] += time.monotonic() - start
 
   def _write(self, row: metrics_row.MetricsRow) -> None:

@@ -79,7 +79,8 @@ def test_long_episodes_continue_over_several_calls(evaluator_class):
   finished = player.play(2, stop=lambda: bool(stops.append(None)))
   player.close()
   assert sorted(episode.length for episode in finished) == [20, 130]
-  assert len(stops) == 3  # A call takes 50 steps.
+  # A call takes 50 steps; the next call of a fast `WorkerEvaluator` takes 100.
+  assert len(stops) == 3 or evaluator_class is not evaluator.Evaluator and len(stops) == 2
 
 
 @pytest.mark.parametrize("evaluator_class", _CLASSES)

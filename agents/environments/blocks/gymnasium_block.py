@@ -174,12 +174,18 @@ class GymnasiumBlock(base.BlockBase):
       num_steps: Number of steps, T.
 
     Returns:
-      List of one element with the steps of all environments.
+      List of one element with the steps of all environments. After the last
+      episode, the remaining steps are zero.
     """
     arrays, left = self._arrays, np.array(episodes_left)
-    steps: dict[str, list[np.ndarray]] = {name: [] for name in played_steps.FIELDS}
+    steps = {
+      name: np.zeros((num_steps, *arrays[name].shape), arrays[name].dtype)
+      for name in played_steps.FIELDS
+    }
     reports = {}
     for step in range(num_steps):
+      if not (left > 0).any():
+        break
       arrays["active"][:] = left > 0
       arrays["action"][:] = spaces_lib.from_bytes(
         policy.act(arrays["observ"], self._first), arrays["action"].dtype
@@ -189,15 +195,14 @@ class GymnasiumBlock(base.BlockBase):
         if report := self.step():
           reports[step] = report
       except BaseException as error:
-        self._add_actions(error, seeds, [*steps["action"], arrays["action"]])
+        self._add_actions(error, seeds, [*steps["action"][:step], arrays["action"]])
         raise
       for name, values in steps.items():
-        values.append(arrays[name].copy())
+        values[step] = arrays[name]
       left -= episode_data.ended(arrays)
       if self.heartbeat:
         self.heartbeat()
-    stacked = {name: np.stack(values) for name, values in steps.items()}
-    return [played_steps.PlayedSteps(stacked, reports)]
+    return [played_steps.PlayedSteps(steps, reports)]
 
   def fail_next(self, messages: Sequence[str | None]) -> None:
     """Lets the next step of some environments fail.

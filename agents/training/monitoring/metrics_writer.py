@@ -11,13 +11,15 @@ import itertools
 import json
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 import tensorflow as tf
 from google.protobuf import json_format
 from tensorboard.compat.proto import summary_pb2
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
+from tensorboard.plugins.histogram import summary_v2 as histogram_summary
 from tensorboard.plugins.hparams import api as hparams_api
 from tensorboard.plugins.image import metadata as image_metadata
 from tensorboard.plugins.scalar import summary_v2 as scalar_summary
@@ -96,6 +98,19 @@ class MetricsWriter:
     """
     with self._write_errors(), self._writers["train"].as_default(step=step):
       yield
+
+  def write_histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+    """Writes histograms for TensorBoard.
+
+    Args:
+      step: Training steps completed.
+      values: Arrays of any shape by name.
+    """
+    with self.training_events(step):
+      for name, array in values.items():
+        # NumPy computes the buckets in a third of the time of TensorFlow.
+        data = histogram_summary.histogram_pb(f"histograms/{name}", array)
+        tf.summary.experimental.write_raw_pb(data.SerializeToString())
 
   def write_video(self, tag: str, film: training_videos.FinishedVideo) -> None:
     """Writes a short version of a video, which TensorBoard shows as an image.

@@ -165,8 +165,7 @@ def test_charts_show_only_existing_tags(finished):
 
 def test_histograms_and_videos_are_written(tmp_path):
   writer = metrics_writer.MetricsWriter(tmp_path)
-  with writer.training_events(7):
-    tf.summary.histogram("histograms/actions", np.arange(100.0))
+  writer.write_histograms(7, {"actions": np.arange(100.0)})
   film = training_videos.FinishedVideo(9, tmp_path / "x.mp4", video.Gif(4, 2, b"GIF89a"))
   writer.write_video("films/training", film)
   writer.close()
