@@ -5,4 +5,4 @@ Needs `pip install 'batched-ppo[robots]'`.
 
 from agents.configs import go1
 
-CONFIG = go1.CONFIG.override({"env.id": "robots/g1-v0"})
+CONFIG = go1.CONFIG.override({"env.id": "robots/g1-v0", "network.init_std": 0.5})

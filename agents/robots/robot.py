@@ -90,19 +90,21 @@ ROBOTS = {
   "h1": Robot(
     f"{_PLAYGROUND}/h1/xmls/scene_mjx_feetonly.xml",
     _TWO_FEET,
-    action_scale=0.3,
     max_command=(1.5, 0.5, 1.0),
     step_height=0.12,
-    step_frequency=1.25,
+    step_frequency=2.0,
   ),
   "t1": Robot(
-    f"{_PLAYGROUND}/t1/xmls/scene_mjx_feetonly_flat_terrain.xml", _TWO_FEET, step_frequency=1.5
+    f"{_PLAYGROUND}/t1/xmls/scene_mjx_feetonly_flat_terrain.xml",
+    _TWO_FEET,
+    action_scale=1.0,
+    step_frequency=1.5,
   ),
   "g1": Robot(
     f"{_PLAYGROUND}/g1/xmls/scene_mjx_feetonly_flat_terrain.xml",
     _TWO_FEET,
     max_command=(1.0, 0.5, 1.0),
-    step_frequency=1.25,
+    step_frequency=2.0,
   ),
 }
 
