@@ -7,6 +7,8 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from agents import config, config_parsing
 
 _FOLDERS = (  # Packages of EnvPool that contain MuJoCo Playground's models.
@@ -15,6 +17,7 @@ _FOLDERS = (  # Packages of EnvPool that contain MuJoCo Playground's models.
 )
 _PLAYGROUND = "mujoco_playground/_src/locomotion"
 _MENAGERIE = "mujoco_menagerie"
+_MIN_AMBIENT, _MIN_DIFFUSE = 0.3, 0.8  # Brightness of the headlight in [0, 1].
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,6 +167,10 @@ def load_model(robot: Robot, visible: bool) -> Any:
   _check(robot, spec)
   if robot.timestep:
     spec.option.timestep = robot.timestep
+  if visible:  # Some scenes are dark.
+    headlight = spec.visual.headlight
+    headlight.ambient = np.maximum(headlight.ambient, _MIN_AMBIENT)
+    headlight.diffuse = np.maximum(headlight.diffuse, _MIN_DIFFUSE)
   if not visible:
     for geom in list(spec.geoms):
       if not (geom.contype or geom.conaffinity or _in_pair(spec, geom.name)):
