@@ -346,7 +346,7 @@ class Config:
         and self.network.action_distribution == "gaussian"
       ),
       "`algorithm.symmetry` needs algorithm.type=ppo with Gaussian actions, and no data_parallel, "
-      "recurrent cell, action mask or frame stack.",
+      "recurrent cell, action mask or frame stack. Otherwise, set algorithm.symmetry=false.",
     )
     self._check_batch()
 

@@ -176,14 +176,17 @@ def of_env(env: gymnasium.Env) -> tuple[Mirror, Mirror]:
   """
   robot: Any = env.unwrapped
   if robot is not env and not _only_counts(env):
-    raise config.ConfigError("symmetry: wrappers change the observations of the environment.")
+    raise config.ConfigError(
+      "symmetry: wrappers change the observations of the environment; set algorithm.symmetry=false."
+    )
   if hasattr(robot, "mirrors"):
     return robot.mirrors()
   if type(robot).__name__ == "AntEnv":
     return _of_ant(robot)
   raise config.ConfigError(
     f"symmetry: the observations of {type(robot).__name__} have no known mirror image. Supported "
-    "are Ant-v5 and legged robots, and environments with a method `mirrors`."
+    "are Ant-v5 and legged robots, and environments with a method `mirrors`. Otherwise, set "
+    "algorithm.symmetry=false."
   )
 
 
