@@ -39,6 +39,10 @@ KEYS_HELP = (
   "Keys: up and down change the forward speed, left and right the turning speed, comma and "
   "period the sideways speed; space stops the robot."
 )
+NO_WINDOW = (
+  "--drive: the display opens no window with OpenGL; install its driver, such as "
+  "`apt install libgl1-mesa-dri`, or use --commands for a film."
+)
 
 
 class Phase(NamedTuple):
@@ -226,6 +230,8 @@ def drive(run: str, policy: str) -> None:
   """
   import mujoco.viewer
 
+  if not _can_open_window():  # MuJoCo's window would wait forever.
+    sys.exit(NO_WINDOW)
   # With this render mode, the model contains all visible shapes.
   driver = Driver(pathlib.Path(run), pathlib.Path(policy), "rgb_array")
   robot: Any = driver.env.unwrapped
@@ -252,6 +258,18 @@ def drive(run: str, policy: str) -> None:
   # MuJoCo's thread deletes the window. If Python ended before, it would crash.
   for thread in set(threading.enumerate()).difference(others):
     thread.join()
+
+
+def _can_open_window() -> bool:
+  """Returns whether the display shows windows with OpenGL."""
+  import glfw
+
+  if not glfw.init():
+    return False
+  glfw.window_hint(glfw.VISIBLE, glfw.FALSE)
+  window = glfw.create_window(16, 16, "", None, None)
+  glfw.terminate()
+  return bool(window)
 
 
 def press(command: np.ndarray, key: int, robot: Any) -> None:
