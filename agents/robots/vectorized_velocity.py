@@ -42,6 +42,7 @@ class VectorizedVelocity(mujoco_tasks.VectorizedMujocoTask):
 
   def compute_step(self, indices: Any, actions: np.ndarray) -> mujoco_tasks.TaskStep:
     """See `VectorizedMujocoTask.compute_step`."""
+    # Copies the rows: sums over views of them could have other last bits.
     indices = np.arange(len(self._envs))[indices]
     task, memory = self._envs[0].task, self._memory[indices]
     simulation = velocity_task.Simulation(

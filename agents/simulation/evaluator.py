@@ -8,7 +8,7 @@ from agents import types
 from agents.environments.data import episode_data
 from agents.simulation import in_graph_batch_env, rollout_to_batch, simulate
 
-CHUNK = 50  # Maximum number of batched steps between two calls of `stop`.
+CHUNK = 50  # Batched steps between two calls of `stop`.
 
 
 class Evaluator:
