@@ -1,6 +1,5 @@
 """Training on several machines, simulated by processes on one host."""
 
-import contextlib
 import json
 import re
 import signal
@@ -13,7 +12,7 @@ import pytest
 from agents import config as config_lib
 from agents.distributed import cluster_run
 from agents.training.run_folder import checkpoint, run_folder, run_lock
-from tests.support import command
+from tests.support import command, ports
 
 # Settings of a run that takes several seconds.
 _LONG_STEPS = 12_000
@@ -48,14 +47,6 @@ def test_machine_saves_in_the_folder_of_the_lost_machine_0_on_another_host(tmp_p
     cluster_run._save(folder, lost, {"a": np.ones(2)}, {"step": 5})
     assert re.search(message, capsys.readouterr().err)
     assert len(checkpoint.paths(folder.checkpoints)) == (lost == machine_0)
-
-
-def _ports(count):
-  with contextlib.ExitStack() as stack:
-    sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-    for server in sockets:
-      server.bind(("127.0.0.1", 0))
-    return [server.getsockname()[1] for server in sockets]
 
 
 # Environment with steps that take a different time on each machine.
@@ -102,7 +93,7 @@ class _Cluster:
   """
 
   def __init__(self, tmp_path, num_machines, *args, machine_args=(), variables=()):
-    addresses = ",".join(f"127.0.0.1:{port}" for port in _ports(num_machines))
+    addresses = ",".join(f"127.0.0.1:{port}" for port in ports.free(num_machines))
     self.addresses = addresses.split(",")
     self.logdirs = [tmp_path / str(task) for task in range(num_machines)]
     (tmp_path / "secret").write_text("a secret of the machines")
@@ -351,7 +342,7 @@ def test_participant_refuses_modules_that_its_user_has_not_used(tmp_path, monkey
 @pytest.mark.slow
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_machine_alone_names_the_missing_machine_and_ends_on_a_signal(signum, tmp_path):
-  first, second = (f"127.0.0.1:{port}" for port in _ports(2))
+  first, second = (f"127.0.0.1:{port}" for port in ports.free(2))
   args = *_LONG, "--logdir", tmp_path / "logdir", "--cluster", f"{first},{second}", "--task", 0
   state = {"XDG_STATE_HOME": str(tmp_path / "state")}
   process = command.start("train.py", *args, cwd=tmp_path, variables=state)

@@ -1,7 +1,5 @@
 """Processes on one host gather and reduce tensors and objects."""
 
-import contextlib
-import socket
 import subprocess
 import sys
 
@@ -10,6 +8,7 @@ import tensorflow as tf
 
 from agents import errors
 from agents.distributed import collectives
+from tests.support import ports
 
 _MACHINE = """
 import sys
@@ -88,11 +87,7 @@ def test_only_connection_errors_become_machine_lost(error, is_lost):
 
 @pytest.mark.slow
 def test_every_machine_receives_the_values_of_all_machines():
-  with contextlib.ExitStack() as stack:
-    free = [stack.enter_context(socket.socket()) for _ in range(3)]
-    for each in free:
-      each.bind(("127.0.0.1", 0))
-    addresses = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in free)
+  addresses = ",".join(f"127.0.0.1:{port}" for port in ports.free(3))
   processes = [
     subprocess.Popen(
       [sys.executable, "-c", _MACHINE, addresses, str(rank)],

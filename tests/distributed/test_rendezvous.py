@@ -14,15 +14,11 @@ from agents import config as config_lib
 from agents import errors
 from agents.distributed import cluster as cluster_lib
 from agents.distributed import rendezvous
-from tests.support import command
+from tests.support import command, ports
 
 
 def _cluster(task=0, num_machines=2):
-  with contextlib.ExitStack() as stack:
-    sockets = [stack.enter_context(socket.socket()) for _ in range(num_machines)]
-    for server in sockets:
-      server.bind(("127.0.0.1", 0))
-    addresses = tuple(f"127.0.0.1:{server.getsockname()[1]}" for server in sockets)
+  addresses = tuple(f"127.0.0.1:{port}" for port in ports.free(num_machines))
   return cluster_lib.Cluster(addresses, task)
 
 
