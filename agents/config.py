@@ -160,6 +160,11 @@ class Algorithm:
   # Coefficient of the entropy bonus.
   entropy_coef: _AtLeast0[float] = 0.0
 
+  # Noise of sampled actions over time: "white" (independent at each step) or
+  # "pink" (persists over up to 128 steps, to explore sparse rewards). "pink"
+  # applies to Gaussian actions.
+  action_noise: Literal["white", "pink"] = "white"
+
   # Learns from mirror images of all steps in every second pass, for robots with
   # a left and a right side; see docs/robots.md.
   symmetry: bool = False

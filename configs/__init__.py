@@ -49,6 +49,17 @@ def about(name: str) -> tuple[str, Expected | None]:
   return first, Expected(**expected) if expected else None
 
 
+def adapts_to_task(name: str) -> bool:
+  """Returns whether runs of a config adapt some settings to task and budget.
+
+  Args:
+    name: Name of a config, or path of a Python file, which does not adapt.
+  """
+  if name not in names():
+    return False
+  return getattr(importlib.import_module(f"{__name__}.{name}"), "ADAPTS_TO_TASK", False)
+
+
 def load(name: str) -> tuple[str, config_lib.Config]:
   """Loads a named config, or the config in a user's own file.
 

@@ -9,3 +9,6 @@ effect of each setting.
 from agents import config
 
 CONFIG = config.Config()
+# `--config default` adapts to task and budget, see docs/algorithm.md. Configs
+# that are derived from this config do not.
+ADAPTS_TO_TASK = True

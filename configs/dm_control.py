@@ -7,3 +7,4 @@ Needs `pip install 'batched-ppo[dm-control]'`.
 from agents.configs import default
 
 CONFIG = default.CONFIG.override({"env.max_length": 1000, "steps": 3_000_000})
+ADAPTS_TO_TASK = True

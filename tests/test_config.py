@@ -61,6 +61,7 @@ _CHANGES = {
   "algorithm.observ_clip": 4.5,
   "algorithm.reward_scale": "none",
   "algorithm.reward_clip": 6.5,
+  "algorithm.action_noise": "pink",
   "network.hidden": "module:E",
   "network.hidden_kwargs": {"e": [2]},
   "network.policy_layers": [3, 4, 5],

@@ -39,6 +39,7 @@ _ALGORITHM = {
   "value_coef": 0.5,
   "value_clip": None,
   "entropy_coef": 0.0,
+  "action_noise": "white",
   "symmetry": False,
   "normalize_observ": True,
   "observ_clip": 5.0,

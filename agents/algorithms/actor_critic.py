@@ -15,7 +15,7 @@ from agents.algorithms import (
   minibatches,
   recurrent_model,
 )
-from agents.networks import frame_encoder, observation_moments, torso
+from agents.networks import frame_encoder, observation_moments, pink_noise, torso
 from agents.ops import masked, random
 from agents.simulation import frame_stack as frame_stack_lib
 
@@ -70,6 +70,9 @@ class ActorCritic(deprecated.EarlierNames):
     self.weights = networks.weights
     self.extra_variables: list[Any] = []
     self._act_seed = random.stream(seed, "act")
+    self._pink_noise = (
+      pink_noise.PinkNoise(self.distribution, seed) if config.action_noise == "pink" else None
+    )
 
   def noise(self, step_counter: tf.Tensor, num_envs: int) -> tf.Tensor:
     """Returns random numbers for sampling actions.
@@ -82,6 +85,8 @@ class ActorCritic(deprecated.EarlierNames):
     Returns:
       Noise of shape [num_envs, ...].
     """
+    if self._pink_noise:
+      return self._pink_noise(step_counter, num_envs)
     return self.distribution.noise(num_envs, random.key(self._act_seed, step_counter))
 
   def initial_state(self, num_envs: int) -> types.PolicyState:

@@ -78,6 +78,8 @@ def vector_env(config: config_lib.Config, num_envs: int, monitor_dir: str | None
 
 def policy(space: gymnasium.Space) -> str:
   """Returns the name of the policy class for observations of a space."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    return "MultiInputPolicy"
   return "CnnPolicy" if is_image(space) else "MlpPolicy"
 
 

@@ -36,10 +36,19 @@ def of_new_run(name: str, preset_names: Sequence[str], changes: Mapping[str, Any
     changes: Values from the command line, by dotted key.
 
   Raises:
-    ConfigError: If a name is unknown or a value is invalid.
+    ConfigError: If a name is unknown or a value is invalid, or if the config
+      adapts to its task and the environment cannot be built.
   """
   name, config = configs.load(name)
-  return _merge(name, (f"config {name}", config), preset_names, changes)
+  layers = [(f"config {name}", config)]
+  if configs.adapts_to_task(name):
+    from agents.commands.shared import adapt_to_task  # Imports Gymnasium.
+
+    settings = _merge(name, layers, preset_names, changes).config
+    if settings.env.id:
+      adapted = adapt_to_task.adapt(settings, changes)
+      layers.append(("task and budget", config.override(adapted)))
+  return _merge(name, layers, preset_names, changes)
 
 
 def of_fork(
@@ -58,12 +67,12 @@ def of_fork(
   """
   config = config.override({"extended_from": []})
   name = re.sub(r"^\d{8}T\d{6}(\.\d+)?-", "", run)  # Without the start time.
-  return _merge(name, (f"run {run}", config), preset_names, changes)
+  return _merge(name, [(f"run {run}", config)], preset_names, changes)
 
 
 def _merge(
   name: str,
-  layer: tuple[str, config_lib.Config],
+  sources: Sequence[tuple[str, config_lib.Config]],
   preset_names: Sequence[str],
   changes: Mapping[str, Any],
 ) -> Settings:
@@ -71,11 +80,12 @@ def _merge(
 
   Args:
     name: First part of the run's name.
-    layer: Name of the first source after the defaults, and its config.
+    sources: Names of the sources between the defaults and the presets, each
+      with the config after this source.
     preset_names: See `of_new_run`.
     changes: See `of_new_run`.
   """
-  layers, config = [("default", config_lib.Config()), layer], layer[1]
+  layers, config = [("default", config_lib.Config()), *sources], sources[-1][1]
   has_task = bool(config.env.id)
   for preset in preset_names:
     config = presets.apply(preset, config)

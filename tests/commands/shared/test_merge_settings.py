@@ -80,9 +80,9 @@ def test_unknown_names_are_config_errors(args):
 
 
 def test_name_of_a_run_without_a_task_in_its_config_contains_the_task():
-  changes = {"env.id": "my_package.robot:Robot"}
+  changes = {"env.id": "tests.toy:Target"}
   assert merge_settings.of_new_run("default", ["paper"], {**changes, "env.max_length": 9}).name == (
-    "default-my_package.robot_Robot-paper"
+    "default-tests.toy_Target-paper"
   )
   assert merge_settings.of_new_run("ant", [], changes).name == "ant"
 

@@ -1,0 +1,86 @@
+"""Settings for a task that no config names: rules about task and budget."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from agents import config as config_lib
+from agents.environments.making import task_probe
+
+_DEFAULTS = config_lib.Algorithm()
+
+# Budget, in steps, for which the defaults were tuned.
+_STEPS = 1_000_000
+_MAX_LEARNING_RATE = 1e-3
+# Number of episodes that each environment plays at least, if its budget allows.
+_EPISODES = 12
+_NUM_ENVS = (4, 64)  # Minimum and maximum.
+_LENGTH = 1000  # Assumed time limit, in steps, of tasks that register none.
+
+
+def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns settings for the task and the budget of a run, by dotted key.
+
+  docs/algorithm.md gives the reasons.
+
+  Args:
+    config: Settings of the run without this adaptation.
+    changes: Settings of the command line, by dotted key.
+
+  Raises:
+    ConfigError: If the environment cannot be built.
+  """
+  task = task_probe.probe(config.env)
+  adapted: dict[str, Any] = {"algorithm.learning_rate": learning_rate(config.steps)}
+  if task.is_discrete:
+    adapted["algorithm.entropy_coef"] = 0.01
+  # Minibatches of recurrent policies consist of whole segments.
+  if config.network.recurrent or "algorithm.segment_length" in changes:
+    return adapted
+  length = task.max_length or _LENGTH
+  num_envs = config.num_envs
+  if "num_envs" not in changes:
+    num_envs = adapted["num_envs"] = number_of_envs(config.steps, length)
+  batch_size = 2048 if config.steps >= _STEPS // 2 else 1024
+  if task.has_constant_rewards:
+    # Updates that contain whole episodes, because otherwise the policy stops to
+    # explore before an episode reaches a reward.
+    adapted["algorithm.action_noise"] = "pink"
+    batch_size = num_envs * min(length, _LENGTH)
+  adapted["algorithm.segment_length"] = segment_length(
+    batch_size, num_envs, config.algorithm.minibatch_size or 1
+  )
+  return adapted
+
+
+def learning_rate(steps: int) -> float:
+  """Returns the learning rate for a budget in steps.
+
+  The rate falls with the square root of the budget.
+  """
+  rate = _DEFAULTS.learning_rate * math.sqrt(_STEPS / steps)
+  return float(f"{min(max(rate, _DEFAULTS.learning_rate), _MAX_LEARNING_RATE):.1g}")
+
+
+def number_of_envs(steps: int, length: int) -> int:
+  """Returns the number of environments, a power of two.
+
+  Args:
+    steps: Budget of all environments.
+    length: Time limit of an episode in steps.
+  """
+  minimum, maximum = _NUM_ENVS
+  wanted = steps / (_EPISODES * length)
+  return min(max(2 ** int(math.log2(max(wanted, 1))), minimum), maximum)
+
+
+def segment_length(batch_size: int, num_envs: int, minibatch_size: int) -> int:
+  """Returns the length of segments that minibatches can divide evenly.
+
+  Args:
+    batch_size: Approximate number of steps in one update.
+    num_envs: Number of environments.
+    minibatch_size: Number of steps in a minibatch.
+  """
+  unit = minibatch_size // math.gcd(num_envs, minibatch_size)
+  return unit * max(1, round(batch_size / (num_envs * unit)))
