@@ -42,7 +42,8 @@ def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, An
   if "num_envs" not in changes:
     num_envs = adapted["num_envs"] = number_of_envs(config.steps, length)
   batch_size = 2048 if config.steps >= _STEPS // 2 else 1024
-  if task.has_constant_rewards:
+  # Beta distributions do not sample by normal numbers.
+  if task.has_constant_rewards and config.network.action_distribution != "beta":
     # Updates that contain whole episodes, because otherwise the policy stops to
     # explore before an episode reaches a reward.
     adapted["algorithm.action_noise"] = "pink"

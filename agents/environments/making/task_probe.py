@@ -43,7 +43,7 @@ def probe(config: config_lib.Env) -> Probe:
         space,
         (gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete, gymnasium.spaces.MultiBinary),
       ),
-      isinstance(space, gymnasium.spaces.Box) and _has_constant_rewards(env, space),
+      _visit(env),
     )
 
 
@@ -51,7 +51,7 @@ def _has_constant_rewards(env: gymnasium.Env, space: gymnasium.spaces.Box) -> bo
   """Returns whether an agent that does nothing always gets the same reward.
 
   Such a task tells nothing about its goal until the agent reaches it. A
-  termination would tell something, too.
+  termination would tell something, too. The visit ends at the first difference.
   """
   bounded = np.isfinite(space.low) & np.isfinite(space.high)
   nothing = np.where(bounded, space.low / 2 + space.high / 2, 0).astype(space.dtype)
@@ -66,3 +66,13 @@ def _has_constant_rewards(env: gymnasium.Env, space: gymnasium.spaces.Box) -> bo
       if truncated:
         break
   return True
+
+
+def _visit(env: gymnasium.Env) -> bool:
+  """See `_has_constant_rewards`; returns False if a step fails."""
+  if not isinstance(env.action_space, gymnasium.spaces.Box):
+    return False
+  try:
+    return _has_constant_rewards(env, env.action_space)
+  except Exception:  # Training reports failures, and can replace environments.
+    return False

@@ -28,6 +28,7 @@ def _algorithm(symmetric, **changes):
   )
 
 
+@pytest.mark.slow
 def test_first_epoch_equals_that_of_ppo():
   transitions = test_ppo._transitions(0)
   states = []

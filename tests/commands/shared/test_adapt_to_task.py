@@ -88,6 +88,13 @@ def test_constant_rewards_are_explored_with_whole_episodes_of_pink_noise():
   assert config.algorithm.entropy_coef == 0
 
 
+def test_beta_distributions_keep_their_noise():
+  changes = {"network.action_distribution": "beta"}
+  assert _settings("MountainCarContinuous-v0", 100_000, **changes).config.algorithm == (
+    _settings("LunarLanderContinuous-v3", 100_000, **changes).config.algorithm
+  )
+
+
 def test_command_line_and_presets_take_precedence():
   settings = _settings("CartPole-v1", 100_000, num_envs=4, **{"algorithm.entropy_coef": 0.5})
   config = settings.config

@@ -30,7 +30,10 @@ class Task(gymnasium.Env):
       "cost": -float(np.abs(action - self.action_space.low / 2 - 1.5).sum()),
       "start": self._start,
       "time": float(self._steps),
+      "failure": 0.0,
     }[self._reward]
+    if self._reward == "failure" and self._steps == 3:
+      raise RuntimeError("The motor is hot.")
     return np.zeros(1, np.float32), reward, self._terminates and self._steps == 20, False, {}
 
 
@@ -78,6 +81,10 @@ def test_rewards_that_depend_on_start_or_time_are_not_constant():
 def test_terminations_tell_something_about_the_task():
   assert not _has_constant_rewards(terminates=True)
   assert not _probe("InvertedPendulum-v5").has_constant_rewards
+
+
+def test_failures_are_left_to_training():
+  assert not _has_constant_rewards(reward="failure")
 
 
 def test_unknown_environment_is_a_config_error():
