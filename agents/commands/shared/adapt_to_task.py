@@ -11,10 +11,13 @@ _DEFAULTS = config_lib.Algorithm()
 
 # Budget, in steps, for which the defaults were tuned.
 _STEPS = 1_000_000
+_SHORT_BUDGET = 500_000
 _MAX_LEARNING_RATE = 1e-3
 # Number of episodes that each environment plays at least, if its budget allows.
 _EPISODES = 12
-_NUM_ENVS = (4, 64)  # Minimum and maximum.
+_MIN_ENVS = 4
+_MAX_ENVS = 64
+_MAX_ENVS_OF_SHORT_BUDGET = 16
 _LENGTH = 1000  # Assumed time limit, in steps, of tasks that register none.
 
 
@@ -41,7 +44,7 @@ def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, An
   num_envs = config.num_envs
   if "num_envs" not in changes:
     num_envs = adapted["num_envs"] = number_of_envs(config.steps, length)
-  batch_size = 2048 if config.steps >= _STEPS // 2 else 1024
+  batch_size = 1024 if config.steps < _SHORT_BUDGET else 2048
   # Beta distributions do not sample by normal numbers.
   if task.has_constant_rewards and config.network.action_distribution != "beta":
     # Updates that contain whole episodes, because otherwise the policy stops to
@@ -70,9 +73,9 @@ def number_of_envs(steps: int, length: int) -> int:
     steps: Budget of all environments.
     length: Time limit of an episode in steps.
   """
-  minimum, maximum = _NUM_ENVS
-  wanted = steps / (_EPISODES * length)
-  return min(max(2 ** int(math.log2(max(wanted, 1))), minimum), maximum)
+  wanted = max(_MIN_ENVS, steps / (_EPISODES * length))
+  maximum = _MAX_ENVS_OF_SHORT_BUDGET if steps < _SHORT_BUDGET else _MAX_ENVS
+  return min(2 ** int(math.log2(wanted)), maximum)
 
 
 def segment_length(batch_size: int, num_envs: int, minibatch_size: int) -> int:
