@@ -63,7 +63,12 @@ class Task(NamedTuple):
   def job(self) -> scored_runs.Job:
     """Run to train, with few environments because the budget is short."""
     quick = (
-      {"num_envs": 16, "algorithm.segment_length": 64, "algorithm.learning_rate": 1e-3}
+      {
+        "num_envs": 16,
+        "algorithm.segment_length": 64,
+        "algorithm.learning_rate": 1e-3,
+        "algorithm.entropy_coef": 0.0,
+      }
       if self.config in ("default", "dm_control") and not self.presets
       else {}
     )

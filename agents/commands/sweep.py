@@ -122,6 +122,12 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> i
   }
   if population:
     changes["steps"] = -(-shared.config.steps // population.generations)
+    # Settings that adapt to the budget must fit to all generations together.
+    changes |= {
+      key: typed[key]
+      for key, origin in shared.origins.items()
+      if origin == merge_settings.TASK_AND_BUDGET
+    }
 
   def build_config(suggestions: dict[str, Any]) -> config_lib.Config:
     return merge_settings.of_new_run(*source, changes | suggestions).config

@@ -1,6 +1,6 @@
 """Pink noise: random numbers that persist over several steps.
 
-White noise rarely leads anywhere, because its effects cancel out. With pink
+White noise rarely moves an agent far, because its effects cancel out. With pink
 noise, all time scales have equal power, so actions keep their direction for up
 to a hundred steps.
 """
@@ -21,10 +21,9 @@ class PinkNoise:
 
   Each number is the scaled sum of `_OCTAVES` normal numbers, and number k is
   redrawn every 2^k steps (Voss's algorithm; Gardner 1978, "White and brown
-  music, fractal curves and one-over-f fluctuations"). At each step, the noise
-  has a standard normal distribution, so log-probabilities stay correct. Pink
-  noise explores better than white noise (Eberhard et al. 2023), also with PPO
-  (Hollenstein et al. 2024).
+  music, fractal curves and one-over-f fluctuations"). The noise of each step
+  alone has a standard normal distribution. Like Hollenstein et al. (2024), the
+  algorithm ignores that the noise of different steps is dependent.
 
   Args:
     distribution: Distribution over actions. Noise that is not normal stays

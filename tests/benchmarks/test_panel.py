@@ -69,9 +69,13 @@ def test_difference_counts_if_it_exceeds_one_standard_error(ours, theirs, expect
 def test_table_has_means_verdicts_and_ranks():
   rows = [
     *(_row(score, seed=seed) for seed, score in enumerate((-80, -90))),
-    _row(-100, "sb3"),
-    _row(-85, "zoo"),
-    *(_row(score, system, "CliffWalking-v1") for system, score in (("default", -9), ("sb3", -7))),
+    *(_row(-100, "sb3", seed=seed) for seed in (0, 1)),
+    _row(-85, "zoo"),  # One seed has no standard error.
+    *(
+      _row(score, system, "CliffWalking-v1", seed=seed)
+      for system, score in (("default", -9), ("sb3", -7))
+      for seed in (0, 1)
+    ),
     _row(-13, task="Taxi-v4"),  # Nothing to compare with.
   ]
   text = panel.markdown(rows)
@@ -83,12 +87,12 @@ def test_table_has_means_verdicts_and_ranks():
     [
       "`Acrobot-v1`",
       "-85 (-90 to -80; n = 2)",
-      "-100 (-100 to -100; n = 1)",
+      "-100 (-100 to -100; n = 2)",
       "-85 (-85 to -85; n = 1)",
       "better",
-      "equal",
+      "-",
     ],
-    ["`CliffWalking-v1`", "-9 (-9 to -9; n = 1)", "-7 (-7 to -7; n = 1)", "-", "worse", "-"],
+    ["`CliffWalking-v1`", "-9 (-9 to -9; n = 2)", "-7 (-7 to -7; n = 2)", "-", "worse", "-"],
   ]
 
 

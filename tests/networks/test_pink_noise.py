@@ -57,7 +57,7 @@ def test_environments_and_dimensions_are_independent(noise):
   columns = noise.reshape(4096, -1)
   correlation = np.corrcoef(columns.T) - np.eye(24)
   # Octaves of 128 steps have only 32 independent blocks.
-  assert np.abs(correlation).mean() < 0.1
+  assert np.abs(correlation).max() < 0.4
 
 
 def test_noise_depends_only_on_seed_and_step():

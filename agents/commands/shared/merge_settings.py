@@ -8,6 +8,9 @@ from agents import config as config_lib
 from agents import configs
 from agents.configs import presets
 
+# Source of values that `adapt_to_task` chose.
+TASK_AND_BUDGET = "task and budget"
+
 
 class Settings(NamedTuple):
   """A config, and the source of each value."""
@@ -39,15 +42,16 @@ def of_new_run(name: str, preset_names: Sequence[str], changes: Mapping[str, Any
     ConfigError: If a name is unknown or a value is invalid, or if the config
       adapts to its task and the environment cannot be built.
   """
+  adapts = configs.adapts_to_task(name)  # `load` shortens the path of a file.
   name, config = configs.load(name)
   layers = [(f"config {name}", config)]
-  if configs.adapts_to_task(name):
+  if adapts:
     from agents.commands.shared import adapt_to_task  # Imports Gymnasium.
 
     settings = _merge(name, layers, preset_names, changes).config
     if settings.env.id:
       adapted = adapt_to_task.adapt(settings, changes)
-      layers.append(("task and budget", config.override(adapted)))
+      layers.append((TASK_AND_BUDGET, config.override(adapted)))
   return _merge(name, layers, preset_names, changes)
 
 

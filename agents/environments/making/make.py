@@ -247,14 +247,28 @@ def max_length(config: config_lib.Env) -> int:
     return config.max_length
   env = MakeEnv(config)()
   env.close()
-  spec = env.spec
-  if not (_has_time_limit(env) and spec and spec.max_episode_steps):
+  limit = time_limit(env, config)
+  if not limit:
     raise config_lib.ConfigError(
       f"{config.id} registers no time limit, so the length of an episode is "
       "unknown: set env.max_length, or learn from segments "
       "(algorithm.segment_length)."
     )
-  return -(-spec.max_episode_steps // config.action_repeat)
+  return limit
+
+
+def time_limit(env: gymnasium.Env, config: config_lib.Env) -> int | None:
+  """Returns the time limit of an environment, in steps of the agent, if known.
+
+  Args:
+    env: Environment that was built from `config`.
+    config: Section `env` of the config.
+  """
+  if config.max_length:
+    return config.max_length
+  if not (_has_time_limit(env) and env.spec and env.spec.max_episode_steps):
+    return None
+  return -(-env.spec.max_episode_steps // config.action_repeat)
 
 
 def stated_length(config: config_lib.Env) -> int | None:

@@ -1,4 +1,4 @@
-"""Learns about an unknown task from a short visit to its environment."""
+"""Builds an unknown environment, and measures properties of its task."""
 
 import contextlib
 from typing import NamedTuple
@@ -7,18 +7,19 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
+from agents import spaces
 from agents.environments.making import make
 
 _EPISODES = 3
-_STEPS = 100  # Of each episode.
+_MAX_STEPS = 100  # Of each episode.
 
 
 class Probe(NamedTuple):
   """Properties of a task."""
 
   max_length: int | None  # Time limit in steps of the agent; None if unknown.
-  is_discrete: bool  # Whether all actions are choices.
-  has_constant_rewards: bool  # See `_has_constant_rewards`.
+  is_discrete: bool  # Whether all parts of an action are choices.
+  has_constant_rewards: bool  # Whether rewards do not depend on the state.
 
 
 def probe(config: config_lib.Env) -> Probe:
@@ -31,48 +32,62 @@ def probe(config: config_lib.Env) -> Probe:
     ConfigError: If the environment cannot be built.
   """
   make.check(config)
-  try:
-    max_length = make.max_length(config)
-  except config_lib.ConfigError:  # No time limit is known.
-    max_length = None
   with contextlib.closing(make.MakeEnv(config)()) as env:
-    space = env.action_space
+    leaves = spaces.leaves(env.action_space, is_action=True)
     return Probe(
-      max_length,
-      isinstance(
-        space,
-        (gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete, gymnasium.spaces.MultiBinary),
-      ),
-      _visit(env),
+      make.time_limit(env, config),
+      not any(isinstance(leaf.space, gymnasium.spaces.Box) for leaf in leaves),
+      _can_visit(config, env) and _has_constant_rewards(env),
     )
 
 
-def _has_constant_rewards(env: gymnasium.Env, space: gymnasium.spaces.Box) -> bool:
-  """Returns whether an agent that does nothing always gets the same reward.
+def _can_visit(config: config_lib.Env, env: gymnasium.Env) -> bool:
+  """Returns whether this process may play steps with continuous actions.
 
-  Such a task tells nothing about its goal until the agent reaches it. A
-  termination would tell something, too. The visit ends at the first difference.
+  Only workers render, because OpenGL can crash a process with TensorFlow. Other
+  backends may build all environments again at a reset.
   """
-  bounded = np.isfinite(space.low) & np.isfinite(space.high)
-  nothing = np.where(bounded, space.low / 2 + space.high / 2, 0).astype(space.dtype)
-  rewards = set()
-  for seed in range(_EPISODES):
-    env.reset(seed=seed)
-    for _ in range(_STEPS):
-      _, reward, terminated, truncated, _ = env.step(nothing)
-      rewards.add(float(reward))
-      if terminated or len(rewards) > 1:
-        return False
-      if truncated:
-        break
-  return True
+  renders = config.renders or env.render_mode is not None
+  is_box = isinstance(env.action_space, gymnasium.spaces.Box)
+  return is_box and not renders and config.backend == "gymnasium"
 
 
-def _visit(env: gymnasium.Env) -> bool:
-  """See `_has_constant_rewards`; returns False if a step fails."""
-  if not isinstance(env.action_space, gymnasium.spaces.Box):
-    return False
-  try:
-    return _has_constant_rewards(env, env.action_space)
-  except Exception:  # Training reports failures, and can replace environments.
-    return False
+def _has_constant_rewards(env: gymnasium.Env) -> bool:
+  """Returns whether the same actions get the same rewards from every start.
+
+  Such rewards tell nothing about the goal until the agent reaches it. A
+  termination would tell something, too. Failures are left to training.
+  """
+  with contextlib.suppress(Exception):
+    episodes = [_play(env, seed) for seed in range(_EPISODES)]
+    (first_observ, first_rewards), *others = episodes
+    return all(
+      rewards is not None and rewards == first_rewards and observ != first_observ
+      for observ, rewards in others
+    )
+  return False
+
+
+def _play(env: gymnasium.Env, seed: int) -> tuple[bytes, list[float] | None]:
+  """Plays an episode with random actions that do not depend on the seed.
+
+  Returns:
+    The first observation as bytes; the rewards, or None after a termination.
+  """
+  random = np.random.default_rng(0)
+  space = env.action_space
+  assert isinstance(space, gymnasium.spaces.Box)
+  low, high = np.maximum(space.low, -1e3), np.minimum(space.high, 1e3)
+  first, _ = env.reset(seed=seed)
+  observ = b"".join(
+    np.asarray(each).tobytes() for each in spaces.values(env.observation_space, first)
+  )
+  rewards = []
+  for _ in range(_MAX_STEPS):
+    _, reward, terminated, truncated, _ = env.step(random.uniform(low, high).astype(space.dtype))
+    if terminated:
+      return observ, None
+    rewards.append(float(reward))
+    if truncated:
+      break
+  return observ, rewards

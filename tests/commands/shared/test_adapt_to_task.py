@@ -32,11 +32,10 @@ def test_learning_rate_falls_with_the_budget(steps, rate):
 @pytest.mark.parametrize(
   "steps, length, num_envs",
   [
-    (1, 1, 4),
     (100_000, 1600, 4),
     (100_000, 1000, 8),
-    (100_000, 200, 16),
-    (100_000, 20, 16),
+    (100_000, 200, 32),
+    (100_000, 20, 64),
     (300_000, 1000, 16),
     (500_000, 1000, 32),
     (1_000_000, 1000, 64),
@@ -57,7 +56,7 @@ def test_minibatches_divide_every_batch(num_envs, minibatch_size):
 @pytest.mark.parametrize(
   "changes, batch",
   [
-    ({"num_envs": 10}, (10, 96)),
+    ({"num_envs": 10}, (10, 128)),
     ({"algorithm.minibatch_size": 2048}, (16, 128)),
     ({"algorithm.minibatch_size": None}, (16, 64)),
     ({"algorithm.segment_length": 10}, (64, 10)),
@@ -89,6 +88,32 @@ def test_constant_rewards_are_explored_with_whole_episodes_of_pink_noise():
   assert config.algorithm.entropy_coef == 0
 
 
+@pytest.mark.parametrize("steps", [20_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("minibatch_size", [None, 16, 32, 64])
+def test_segments_are_as_long_as_an_episode_without_rewards(steps, minibatch_size):
+  changes = {"algorithm.minibatch_size": minibatch_size}
+  config = _settings("MountainCarContinuous-v0", steps, **changes).config
+  assert config.algorithm.minibatch_size == minibatch_size
+  assert 999 <= config.algorithm.segment_length < 999 + 100
+  assert config.num_envs <= 16
+
+
+def test_white_noise_of_the_command_line_keeps_short_segments():
+  changes = {"algorithm.action_noise": "white"}
+  config = _settings("MountainCarContinuous-v0", 100_000, **changes).config
+  assert (config.num_envs, config.algorithm.segment_length) == (8, 128)
+
+
+def test_rare_time_limits_do_not_limit_the_environments():
+  config = _settings("CartPole-v1", 1_000_000, **{"env.max_length": 100_000}).config
+  assert config.num_envs == 32
+
+
+def test_own_file_with_the_name_of_a_config_does_not_adapt(tmp_path):
+  (tmp_path / "default.py").write_text("from agents.configs.default import CONFIG")
+  assert not _adapted(_settings("CartPole-v1", 100_000, name=str(tmp_path / "default.py")))
+
+
 def test_beta_distributions_keep_their_noise():
   changes = {"network.action_distribution": "beta"}
   assert _settings("MountainCarContinuous-v0", 100_000, **changes).config.algorithm == (
@@ -102,7 +127,8 @@ def test_command_line_and_presets_take_precedence():
   assert (config.num_envs, config.algorithm.segment_length) == (4, 256)
   assert config.algorithm.entropy_coef == 0.5
   assert _adapted(settings) == {"algorithm.segment_length", "algorithm.learning_rate"}
-  assert not _adapted(_settings("CartPole-v1", 100_000, ["paper"]))
+  for task in ("CartPole-v1", "MountainCarContinuous-v0"):
+    assert not _adapted(_settings(task, 100_000, ["paper"]))
 
 
 def test_family_of_dm_control_adapts_too_and_other_configs_do_not():

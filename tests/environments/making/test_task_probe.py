@@ -9,32 +9,33 @@ from agents.environments.making import task_probe
 
 
 class Task(gymnasium.Env):
-  """Rewards by position; `reward` and `terminates` select the kind of task."""
+  """Rewards by `reward`; the others select the kind of task."""
 
-  observation_space = gymnasium.spaces.Box(-9, 9, (1,), np.float32)
-
-  def __init__(self, reward="goal", terminates=False, low=-1.0):
+  def __init__(self, reward="goal", terminates=False, low=-1.0, starts=True):
+    self.observation_space = gymnasium.spaces.Box(-9, 9, (1,), np.float32)
     self.action_space = gymnasium.spaces.Box(low, 3.0, (1,), np.float32)
-    self._reward, self._terminates = reward, terminates
+    self._reward, self._terminates, self._starts = reward, terminates, starts
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
-    self._start = float(self.np_random.uniform())
+    self._position = float(self.np_random.uniform()) if self._starts else 0.0
     self._steps = 0
-    return np.zeros(1, np.float32), {}
+    return self._observ(), {}
 
   def step(self, action):
     self._steps += 1
-    reward = {
-      "goal": 0.0,
-      "cost": -float(np.abs(action - self.action_space.low / 2 - 1.5).sum()),
-      "start": self._start,
-      "time": float(self._steps),
-      "failure": 0.0,
-    }[self._reward]
+    before, self._position = self._position, 0.9 * self._position + float(action[0])
     if self._reward == "failure" and self._steps == 3:
       raise RuntimeError("The motor is hot.")
-    return np.zeros(1, np.float32), reward, self._terminates and self._steps == 20, False, {}
+    reward = {
+      "cost": -float(np.abs(action).sum()),
+      "progress": self._position - before,
+      "time": float(self._steps),
+    }.get(self._reward, 0.0)
+    return self._observ(), reward, self._terminates and self._steps == 20, False, {}
+
+  def _observ(self):
+    return np.array([self._position], np.float32)
 
 
 def _probe(env_id, **changes):
@@ -53,29 +54,50 @@ def test_time_limit_and_kind_of_actions_are_those_of_the_environment():
   assert _probe(f"{__name__}:Task").max_length is None
 
 
-@pytest.mark.parametrize("space", ["multi_discrete", "multi_binary"])
+@pytest.mark.parametrize("space", ["multi_discrete", "multi_binary", "tuple"])
 def test_several_choices_are_discrete(space):
   assert _probe("tests.echo:Echo", kwargs={"space": space}).is_discrete
 
 
-@pytest.mark.parametrize("space", ["box", "dict", "tuple", "nested"])
-def test_numbers_and_composite_actions_are_not_discrete(space):
+@pytest.mark.parametrize("space", ["box", "dict", "nested"])
+def test_actions_with_numbers_are_not_discrete(space):
   assert not _probe("tests.echo:Echo", kwargs={"space": space}).is_discrete
 
 
-def test_rewards_of_doing_nothing_are_constant_before_a_goal():
+def test_rewards_without_the_goal_are_constant():
   assert _has_constant_rewards()
+  assert _has_constant_rewards(low=-np.inf)
+  assert _probe(f"{__name__}:Task", max_length=50).has_constant_rewards
   assert _probe("MountainCarContinuous-v0").has_constant_rewards
 
 
-def test_doing_nothing_is_the_middle_of_bounded_actions():
-  assert _has_constant_rewards(reward="cost")
-  assert _has_constant_rewards(reward="cost", low=1.0)
+@pytest.mark.parametrize("reward", ["cost", "time"])
+def test_rewards_that_do_not_depend_on_the_state_are_constant(reward):
+  assert _has_constant_rewards(reward=reward)
 
 
-def test_rewards_that_depend_on_start_or_time_are_not_constant():
-  assert not _has_constant_rewards(reward="start")
-  assert not _has_constant_rewards(reward="time")
+def test_rewards_that_depend_on_the_state_are_not_constant():
+  assert not _has_constant_rewards(reward="progress")
+  assert not _probe("Pendulum-v1").has_constant_rewards
+
+
+def test_equal_starts_do_not_show_whether_rewards_depend_on_the_state():
+  assert not _has_constant_rewards(starts=False)
+
+
+@pytest.mark.parametrize(
+  "changes", [{"backend": "vector"}, {"kwargs": {"render_mode": "rgb_array"}}]
+)
+def test_no_steps_are_played_where_workers_must_render_or_a_backend_steps(changes, monkeypatch):
+  monkeypatch.setattr(task_probe, "_has_constant_rewards", lambda env: True)
+  assert _probe("MountainCarContinuous-v0").has_constant_rewards
+  assert not _probe("MountainCarContinuous-v0", **changes).has_constant_rewards
+
+
+def test_no_steps_are_played_with_observations_of_pixels():
+  with gymnasium.make("MountainCarContinuous-v0") as env:
+    assert task_probe._can_visit(config_lib.Env(id="x"), env)
+    assert not task_probe._can_visit(config_lib.Env(id="x", wrappers=({"Pixels": {}},)), env)
 
 
 def test_terminations_tell_something_about_the_task():
