@@ -8,6 +8,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import spaces
+from agents.environments.data import tensorflow_log
 from agents.environments.making import make
 
 _EPISODES = 3
@@ -58,7 +59,8 @@ def _has_constant_rewards(env: gymnasium.Env) -> bool:
   Such rewards tell nothing about the goal until the agent reaches it. A
   termination would tell something, too. Failures are left to training.
   """
-  with contextlib.suppress(Exception):
+  # Environments may use TensorFlow, which would print log messages.
+  with tensorflow_log.hidden(), contextlib.suppress(Exception):
     episodes = [_play(env, seed) for seed in range(_EPISODES)]
     (first_observ, first_rewards), *others = episodes
     return all(
