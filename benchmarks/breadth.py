@@ -338,18 +338,7 @@ def main(argv: list[str] | None = None):
     default="",
     help="families, environment ids and tasks, separated by commas; all by default",
   )
-  parser.add_argument(
-    "--logdir",
-    type=pathlib.Path,
-    default=pathlib.Path("~/logdir/breadth"),
-    help="folder of the run folders",
-  )
-  parser.add_argument(
-    "--results",
-    type=pathlib.Path,
-    default=machine.REPOSITORY / "docs/results/breadth.csv",
-    help="CSV file to append to",
-  )
+  command_line.add_files(parser, "breadth")
   args = parser.parse_args(argv)
   only = set(filter(None, args.only.split(",")))
   for task in TASKS:

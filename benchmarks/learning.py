@@ -13,7 +13,7 @@ import pathlib
 
 from agents import config as config_lib
 from agents.environments.workers import pool
-from benchmarks.common import command_line, machine, scored_runs, training
+from benchmarks.common import command_line, scored_runs, training
 
 
 def make_parser(
@@ -38,18 +38,7 @@ def make_parser(
   parser.add_argument(
     "--episodes", type=int, default=100, help="number of episodes of an evaluation"
   )
-  parser.add_argument(
-    "--logdir",
-    type=pathlib.Path,
-    default=pathlib.Path("~/logdir", pathlib.Path(results).stem),
-    help="folder of the run folders",
-  )
-  parser.add_argument(
-    "--results",
-    type=pathlib.Path,
-    default=machine.REPOSITORY / "docs/results" / results,
-    help="CSV file to append to",
-  )
+  command_line.add_files(parser, pathlib.Path(results).stem)
   return parser
 
 

@@ -8,7 +8,6 @@ actions. Every run adds rows to docs/results/panel.csv, and the end of the
 command writes docs/results/panel.md. Finished runs are not repeated.
 """
 
-import argparse
 import concurrent.futures
 import itertools
 import json
@@ -236,7 +235,9 @@ def markdown(rows: list[dict[str, str]]) -> str:
   for steps in sorted({steps for *_, steps in scores}):
     lines, verdicts = [], []
     for task in TASKS:
-      default, sb3, zoo = (scores.get((task.name, system, steps), []) for system in SYSTEMS)
+      default, sb3, zoo = (
+        scores.get((task.name, system, steps), []) for system in ("default", "sb3", "zoo")
+      )
       if min(len(default), len(sb3)) > 1:  # One seed has no standard error.
         verdicts.append(verdict(default, sb3))
         against_zoo = verdict(default, zoo) if len(zoo) > 1 else "-"
@@ -271,12 +272,10 @@ def _spread(scores: list[float]) -> str:
   return f"{statistics.fmean(scores):.4g} ({low:.4g} to {high:.4g}; n = {len(scores)})"
 
 
-def _run(run: Run, args: argparse.Namespace) -> None:
-  """Trains, and appends the rows."""
-  commit = scored_runs.commit()
-  for row in rows_of(run, SYSTEMS[run.system](run, args.logdir.expanduser()), commit):
-    scored_runs.append(args.results, row, FIELDS)
-    print(f"{row['task']}, {row['system']}, {row['steps']} steps: {row['mean_action']}", flush=True)
+def _run(run: Run, logdir: pathlib.Path) -> list[dict[str, Any]]:
+  """Trains; returns the rows of the run."""
+  commit = scored_runs.commit()  # Read before the run loads the code.
+  return rows_of(run, SYSTEMS[run.system](run, logdir), commit)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -286,18 +285,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument("--budgets", default="100000,300000", help="environment steps of the runs")
   parser.add_argument("--only", default="", help="families and tasks, separated by commas")
   parser.add_argument("--at-once", type=int, default=2, help="number of simultaneous runs")
-  parser.add_argument(
-    "--logdir",
-    type=pathlib.Path,
-    default=pathlib.Path("~/logdir/panel"),
-    help="folder of the run folders",
-  )
-  parser.add_argument(
-    "--results",
-    type=pathlib.Path,
-    default=machine.REPOSITORY / "docs/results/panel.csv",
-    help="CSV file to append to",
-  )
+  command_line.add_files(parser, "panel")
   args = parser.parse_args(argv)
   systems, only = args.systems.split(","), set(filter(None, args.only.split(",")))
   if {"sb3", "zoo"} & {*systems}:
@@ -322,15 +310,28 @@ def main(argv: list[str] | None = None) -> None:
   with concurrent.futures.ThreadPoolExecutor(
     args.at_once, initializer=lambda: scored_runs.pin_thread(next(thread_indices), args.at_once)
   ) as pool:
-    futures = {pool.submit(_run, run, args): run for run in runs}
+    futures = {pool.submit(_run, run, args.logdir.expanduser()): run for run in runs}
+    failures = []
     for future in concurrent.futures.as_completed(futures):
+      run = futures[future]
       try:
-        future.result()
+        rows = future.result()
       except machine.ProcessFailed as error:
-        print(f"{futures[future].task.name}: {error}", flush=True)
+        failures.append(f"{run.task.name}, {run.system}, seed {run.seed}: {error}")
+        print(failures[-1], flush=True)
+        continue
+      for row in rows:
+        scored_runs.append(args.results, row, FIELDS)
+        print(
+          f"{run.task.name}, {run.system}, {row['steps']} steps: {row['mean_action']}", flush=True
+        )
   args.results.with_suffix(".md").write_text(
     f"{_INTRODUCTION}\n{markdown(scored_runs.read(args.results))}\n"
   )
+  if failures:
+    raise machine.ProcessFailed(
+      "\n".join([f"{len(failures)} of {len(runs)} runs failed:", *failures])
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import pathlib
 from typing import Any
 
 from benchmarks.common import machine
@@ -35,6 +36,27 @@ def make_parser(doc: str | None, **defaults: str) -> argparse.ArgumentParser:
     else:
       parser.add_argument(f"--{name}", default=default, help=texts[name])
   return parser
+
+
+def add_files(parser: argparse.ArgumentParser, name: str) -> None:
+  """Adds options for the files of a benchmark that trains runs.
+
+  Args:
+    parser: Parser to extend.
+    name: Name of the folder of runs and of the CSV file.
+  """
+  parser.add_argument(
+    "--logdir",
+    type=pathlib.Path,
+    default=pathlib.Path("~/logdir", name),
+    help="folder of the run folders",
+  )
+  parser.add_argument(
+    "--results",
+    type=pathlib.Path,
+    default=machine.REPOSITORY / "docs/results" / f"{name}.csv",
+    help="CSV file to append to",
+  )
 
 
 def measure_in_child(module: str, *args: str, **variables: str) -> Any:

@@ -29,6 +29,19 @@ def noise():
   return draw().numpy()
 
 
+def test_noise_is_the_scaled_sum_of_octaves():
+  pink = pink_noise.PinkNoise(_BOX, 5)
+  for step in (0, 1, 127, 128, 1000):
+    total = np.zeros([4, 3])
+    for octave in range(8):
+      stream = random.stream(5, f"act octave {octave}")
+      block = step // 2**octave
+      total += random.normal([4, 3], random.key(stream, tf.constant(block, tf.int64))).numpy()
+    np.testing.assert_allclose(
+      pink(tf.constant(step, tf.int64), 4), total / np.sqrt(8), rtol=1e-5, atol=1e-6
+    )
+
+
 def test_each_step_has_a_standard_normal_distribution(noise):
   assert abs(noise.mean()) < 0.05
   assert noise.std() == pytest.approx(1, abs=0.03)
