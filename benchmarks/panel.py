@@ -288,6 +288,13 @@ def main(argv: list[str] | None = None) -> None:
   command_line.add_files(parser, "panel")
   args = parser.parse_args(argv)
   systems, only = args.systems.split(","), set(filter(None, args.only.split(",")))
+  if unknown := {*systems} - {*SYSTEMS}:
+    parser.error(f"--systems: no {unknown.pop()}. Choose from {','.join(SYSTEMS)}.")
+  names = {name for task in TASKS for name in (task.family, task.env_id, task.name)}
+  if unknown := only - names:
+    parser.error(
+      f"--only: no task or family {unknown.pop()}. Choose from {', '.join(sorted(names))}."
+    )
   if {"sb3", "zoo"} & {*systems}:
     machine.require("stable_baselines3")
   tasks = []
@@ -302,7 +309,7 @@ def main(argv: list[str] | None = None) -> None:
     tasks,
     systems,
     scored_runs.parse_seeds(args.seeds),
-    [int(steps) for steps in args.budgets.split(",")],
+    [int(float(steps)) for steps in args.budgets.split(",")],
     scored_runs.read(args.results),
   )
   print(f"{len(runs)} runs.", flush=True)

@@ -123,3 +123,13 @@ def test_missing_package_of_the_peer_is_named(monkeypatch, tmp_path):
   monkeypatch.setattr(machine, "require", missing)
   with pytest.raises(SystemExit, match="stable_baselines3"):
     panel.main(["--systems", "zoo", "--results", str(tmp_path / "panel.csv")])
+
+
+@pytest.mark.parametrize(
+  "args, message",
+  [(("--systems", "sb4"), "no sb4"), (("--only", "Acrobat-v1"), "no task or family")],
+)
+def test_unknown_names_are_errors_before_training(args, message, tmp_path, capsys):
+  with pytest.raises(SystemExit):
+    panel.main([*args, "--results", str(tmp_path / "panel.csv")])
+  assert message in capsys.readouterr().err
