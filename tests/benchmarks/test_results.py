@@ -18,8 +18,11 @@ _PARTS = scored_runs.read(_DOCS / "results" / "ablation.csv")
 # Rows with the budgets of the configs.
 _CONFIGS = [row for row in _ROWS if int(row["steps"]) == configs.load(row["config"])[1].steps]
 
-# Settings of Hopper when its rows in ablation.csv were measured.
-_EARLIER_HOPPER = {"algorithm.minibatch_size": 64, "algorithm.learning_rate": 3e-4}
+# Settings of the configs when their rows in ablation.csv were measured.
+_EARLIER_SETTINGS = {
+  "cheetah": {"network.value_layers": [64, 64]},
+  "hopper": {"algorithm.minibatch_size": 64, "algorithm.learning_rate": 3e-4},
+}
 
 
 def test_results_are_complete():
@@ -49,8 +52,8 @@ def test_ablation_belongs_to_the_current_configs_and_variants():
   )
   assert len(found) == len(_PARTS) == len(wanted)
   for job in wanted:
-    if job.name == "hopper" and not job.presets:
-      job = job._replace(changes=_EARLIER_HOPPER | job.changes)
+    if not job.presets:
+      job = job._replace(changes=_EARLIER_SETTINGS[job.name] | job.changes)
     row = found[job.name, job.variant, job.seed]
     assert scored_runs.matches(row, scored_runs.identity(job, 100))
     assert "dirty" not in row["commit"]
