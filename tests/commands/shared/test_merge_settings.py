@@ -40,6 +40,7 @@ def test_without_changes_all_origins_are_defaults_or_the_config():
   assert {key for key, origin in origins.items() if origin != "default"} == {
     "env.id",
     "algorithm.lr_schedule",
+    "algorithm.gae_lambda",
   }
 
 
