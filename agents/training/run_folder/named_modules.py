@@ -9,6 +9,7 @@ import pathlib
 import site
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,10 @@ from agents import config as config_lib
 from agents import config_parsing
 from agents.environments.making import third_party
 from agents.training.run_folder import provenance
+
+# Trials of a sweep look for modules in several threads. In Python 3.11,
+# `invalidate_caches` raises KeyError if two threads call it at the same time.
+_INVALIDATING = threading.Lock()
 
 
 def names(config: config_lib.Config) -> list[str]:
@@ -65,7 +70,8 @@ def executed(module: str, path: Sequence[str]) -> tuple[dict[str, pathlib.Path],
     module exists. If a part of the name does not exist, the import executes the
     parts before it.
   """
-  importlib.invalidate_caches()
+  with _INVALIDATING:
+    importlib.invalidate_caches()
   found: dict[str, pathlib.Path] = {}
   parents: list[str] = []
   for name in module.split("."):
