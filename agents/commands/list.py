@@ -120,9 +120,11 @@ def _cells(row: NamedConfig) -> tuple[str, ...]:
   if not (results := row.results):
     return cells
   low, high = (f"{limit:g}" for limit in results.interval)
+  # `.4g` alone would show large values as powers of ten.
+  iqm = f"{results.iqm:.0f}" if abs(results.iqm) >= 1000 else f"{results.iqm:.4g}"
   return (
     *cells,
-    f"{results.iqm:.4g} [{low}, {high}]",
+    f"{iqm} [{low}, {high}]",
     f"{min(results.scores):g}",
     results.published.reached_by(results.scores) if results.published else "-",
     f"{results.minutes:g}",

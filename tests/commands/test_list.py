@@ -29,6 +29,8 @@ def test_table_has_a_row_and_a_description_for_each_config():
   assert sorted(row.split()[0] for row in rows) == configs.names()
   assert all(line.startswith("    ") for line in descriptions)
   assert max(map(len, table.splitlines())) <= 120
+  (standup,) = (row for row in rows if row.startswith("humanoid_standup"))
+  assert "161909 [161909, 161909]" in standup
   (cheetah,) = (row for row in rows if row.startswith("cheetah"))
   _, expected = configs.about("cheetah")
   assert re.split(" {2,}", cheetah) == [
