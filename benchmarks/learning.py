@@ -1,6 +1,7 @@
 """Measures the returns of named configs after training, over several seeds.
 
     python -m benchmarks.learning --configs cheetah,ant --steps 1e6 --seeds 0-4
+    python -m benchmarks.learning --preset paper --results /tmp/paper.csv
 
 Trains each config with each seed. The final policy of every run plays 100
 episodes with the mean action and 100 with sampled actions, in new environments,
@@ -58,11 +59,17 @@ def run(args: argparse.Namespace, jobs: list[scored_runs.Job]) -> list[dict[str,
 
 def main(argv: list[str] | None = None):
   """Runs the benchmark."""
-  args = make_parser(__doc__, "cheetah", "learning.csv", set="").parse_args(argv)
-  changes = dict(map(config_lib.parse_setting, args.set))
-  rows = run(
-    args, [job._replace(changes=changes, variant=" ".join(args.set)) for job in make_jobs(args)]
+  parser = make_parser(__doc__, "cheetah", "learning.csv", set="")
+  parser.add_argument(
+    "--preset", metavar="NAME", action="append", default=[], help="apply a preset, as for train.py"
   )
+  args = parser.parse_args(argv)
+  changed = {
+    "variant": " ".join([*(f"--preset {name}" for name in args.preset), *args.set]),
+    "presets": tuple(args.preset),
+    "changes": dict(map(config_lib.parse_setting, args.set)),
+  }
+  rows = run(args, [job._replace(**changed) for job in make_jobs(args)])
   print(f"\n{scored_runs.summary(rows)}")
 
 
