@@ -115,9 +115,10 @@ class Algorithm:
   minibatch_size: _AtLeast1[int | None] = 64
   # Step size of Adam at the start of the run.
   learning_rate: _Positive = 3e-4
-  # "constant", "linear" (decays to 0 over the budget) or "kl_adaptive" (keeps
-  # the KL divergence of an update near `kl_target`).
-  lr_schedule: Literal["constant", "linear", "kl_adaptive"] = "linear"
+  # "constant", "linear" (decays to 0 over the budget), "kl_adaptive" (keeps the
+  # KL divergence of an update near `kl_target`), or "kl_adaptive_linear" (the
+  # same with a target that decays to 0 over the budget).
+  lr_schedule: Literal["constant", "linear", "kl_adaptive", "kl_adaptive_linear"] = "linear"
   # Added to the denominator of Adam's update.
   adam_epsilon: _Positive = 1e-5
   # Limit of the global gradient norm; null disables gradient clipping.
@@ -139,8 +140,8 @@ class Algorithm:
   # PPO clip range epsilon (Schulman et al. 2017, equation 7); null disables
   # clipping.
   clip_ratio: _PositiveOrNull = 0.2
-  # Target KL divergence of one update, in nats, for "kl_adaptive", the KL
-  # penalty and the KL cutoff.
+  # Target KL divergence of one update, in nats, for both "kl_adaptive"
+  # schedules, the KL penalty and the KL cutoff.
   kl_target: _Positive = 0.01
   # Initial coefficient of the KL penalty; 0 disables the penalty.
   kl_penalty: _AtLeast0[float] = 0.0

@@ -178,15 +178,22 @@ MUTATIONS = (
   Mutation(
     "The linear learning rate falls",
     "agents/algorithms/lr_schedule.py",
-    "1.0 - progress",
-    "progress",
+    "return self._rate * tf.maximum(0.0, 1.0 - progress)",
+    "return self._rate * tf.maximum(0.0, progress)",
     "tests/algorithms/test_lr_schedule.py",
   ),
   Mutation(
     "The adaptive learning rate falls after large updates",
     "agents/algorithms/lr_schedule.py",
-    "kl > 2 * self._kl_target, 1 / _FACTOR",
-    "kl > 2 * self._kl_target, _FACTOR",
+    "kl > 2 * target, 1 / _FACTOR",
+    "kl > 2 * target, _FACTOR",
+    "tests/algorithms/test_lr_schedule.py",
+  ),
+  Mutation(
+    "The KL target of kl_adaptive_linear falls",
+    "agents/algorithms/lr_schedule.py",
+    "target *= tf.maximum(0.0, 1.0 - progress)",
+    "target *= tf.maximum(0.0, progress)",
     "tests/algorithms/test_lr_schedule.py",
   ),
   Mutation(

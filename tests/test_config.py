@@ -484,7 +484,7 @@ def test_sections_must_be_dicts_of_fields(key, value):
     ("algorithm.learning_rate", -1e-3, "positive"),
     ("algorithm.learning_rate", math.inf, "positive"),
     ("algorithm.learning_rate", math.nan, "positive"),
-    ("algorithm.lr_schedule", "cosine", "one of constant, linear, kl_adaptive"),
+    ("algorithm.lr_schedule", "cosine", "one of constant, linear, kl_adaptive, kl_adaptive_linear"),
     ("algorithm.kl_target", 0, "positive"),
     ("algorithm.discount", 0, "(0, 1]"),
     ("algorithm.discount", 1.2, "(0, 1]"),

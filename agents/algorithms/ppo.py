@@ -92,7 +92,7 @@ class BatchPPO(actor_critic.ActorCritic):
       (tf.constant(0), state),
       maximum_iterations=self.config.update_epochs,
     )
-    return self.finish(batch, samples, metrics, state)
+    return self.finish(batch, samples, metrics, state, progress)
 
   def prepare(
     self, batch: types.Experience, progress: tf.Tensor
@@ -168,6 +168,7 @@ class BatchPPO(actor_critic.ActorCritic):
     samples: loss_lib.Samples,
     metrics: dict[str, tf.Tensor],
     state: EpochState,
+    progress: tf.Tensor,
   ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Adapts learning rate, KL penalty and moments after the last epoch.
 
@@ -176,6 +177,7 @@ class BatchPPO(actor_critic.ActorCritic):
       samples: Inputs of the loss from `prepare`, of shape [N, ...].
       metrics: Metrics from before the update, by name.
       state: State after the last epoch.
+      progress: Completed share of the step budget, in [0, 1].
 
     Returns:
       See `learn`.
@@ -187,7 +189,7 @@ class BatchPPO(actor_critic.ActorCritic):
     means = {name: x / num_steps for name, x in state.sums.items() if name not in _COUNTS}
     metrics = {**metrics, **state.sums, **means}
     metrics["kl"] = self.model.mean_kl(batch, samples.policy)
-    self._lr_schedule.adapt(metrics["kl"])
+    self._lr_schedule.adapt(metrics["kl"], progress)
     if self.config.kl_penalty:
       metrics["kl_penalty"] = tf.identity(self._loss.penalty.weight)
       self._loss.penalty.adapt(metrics["kl"])

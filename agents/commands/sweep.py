@@ -204,10 +204,10 @@ def _population(args: argparse.Namespace, config: config_lib.Config, space: Any)
         f"{args.space}: {key} can't change during training. With --sampler pbt, the search space "
         "contains settings of the algorithm, without algorithm.type and algorithm.lr_schedule."
       )
-  if config.algorithm.lr_schedule == "linear":
+  if config.algorithm.lr_schedule.endswith("linear"):
     raise config_lib.ConfigError(
-      "algorithm.lr_schedule=linear would lower the learning rate to 0 in each generation. Add "
-      "--set algorithm.lr_schedule=constant, or kl_adaptive."
+      f"algorithm.lr_schedule={config.algorithm.lr_schedule} would lower the learning rate to 0 in "
+      "each generation. Add --set algorithm.lr_schedule=constant, or kl_adaptive."
     )
   from agents.sweeps import population
 

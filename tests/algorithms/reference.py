@@ -208,7 +208,7 @@ def learn(
       learner.estimate()
     for rows in order:
       learner.gradient_step(rows)
-  learner.adapt()
+  learner.adapt(progress)
   learner.explain_variance()
   learner.update_moments()
   return Learned(
@@ -319,7 +319,7 @@ class _Learner:
     for name, share in effects.items():
       self.effects.setdefault(name, []).append(share)
 
-  def adapt(self):
+  def adapt(self, progress):
     """Adapts learning rate and penalty to the KL divergence."""
     config, state, losses = self._config, self.state, self._losses
     self.metrics.update({name: np.mean([each[name] for each in losses]) for name in losses[0]})
@@ -327,10 +327,12 @@ class _Learner:
     self.metrics["finite_steps"] = sum(np.isfinite(each["grad_norm"]) for each in losses)
     kl = self._distribution.kl(self._before, self._policy()).mean()
     self.metrics["kl"] = kl
-    if config.lr_schedule == "kl_adaptive":
-      if kl > 2 * config.kl_target:
+    if config.lr_schedule in ("kl_adaptive", "kl_adaptive_linear"):
+      falls = config.lr_schedule == "kl_adaptive_linear"
+      target = config.kl_target * (1 - progress if falls else 1)
+      if kl > 2 * target:
         state["step_size/rate:0"] = self._rate / 1.5
-      elif kl < config.kl_target / 2:
+      elif kl < target / 2:
         state["step_size/rate:0"] = self._rate * 1.5
     if config.kl_penalty:
       self.metrics["kl_penalty"] = weight = state["penalty/weight:0"]

@@ -298,6 +298,7 @@ def _reference_state(config, network):
   "settings, changes",
   [
     ("modern", {"lr_schedule": "kl_adaptive", "learning_rate": 4e-3, "value_clip": 0.02}),
+    ("modern", {"lr_schedule": "kl_adaptive_linear", "learning_rate": 2e-3}),
     (
       "modern",
       {

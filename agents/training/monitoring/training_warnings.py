@@ -46,8 +46,8 @@ class TrainingWarnings:
   def __init__(self, config: config_lib.Config, continuous: bool) -> None:
     self.state: dict[str, dict[str, int]] = {"lasts": {}, "pause": {}}
     self._texts = yaml.safe_load(_TEXTS.read_text())
-    # With "kl_adaptive", `kl_target` determines the learning rate.
-    adaptive = config.algorithm.lr_schedule == "kl_adaptive"
+    # With these schedules, `kl_target` determines the learning rate.
+    adaptive = config.algorithm.lr_schedule in ("kl_adaptive", "kl_adaptive_linear")
     value_limit, reason = _value_limit(config.algorithm)
     self._placeholders = {
       "settings": config_lib.flat(config),

@@ -78,6 +78,7 @@ def test_recurring_symptom_is_reported_once_per_pause():
   [
     ({}, False),
     ({"algorithm.lr_schedule": "kl_adaptive"}, True),
+    ({"algorithm.lr_schedule": "kl_adaptive_linear"}, False),
     ({"algorithm.kl_penalty": 1.0}, True),
   ],
 )
@@ -92,13 +93,13 @@ def test_small_value_errors_cause_no_warning_about_explained_variance():
 
 
 def test_advice_depends_on_the_learning_rate_schedule():
-  adaptive = _CONFIG.override({"algorithm.lr_schedule": "kl_adaptive"})
-  for config, advised in ((_CONFIG, True), (adaptive, False)):
+  for schedule in ("linear", "kl_adaptive", "kl_adaptive_linear"):
+    config = _CONFIG.override({"algorithm.lr_schedule": schedule})
     checker = training_warnings.TrainingWarnings(config, True)
     ((text,),) = _examine(checker, 3, kl=0.5).values()
-    assert ("lr_schedule" in text) == advised
-  # With an adaptive schedule, the initial learning rate has little effect.
-  checker = training_warnings.TrainingWarnings(adaptive, True)
+    assert ("lr_schedule" in text) == (schedule == "linear")
+  # With this schedule, the initial learning rate has little effect.
+  checker = training_warnings.TrainingWarnings(config, True)
   ((text,),) = _examine(checker, 3, action_std=0.0).values()
   assert "kl_target" in text and "learning_rate" not in text
 
