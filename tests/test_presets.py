@@ -178,7 +178,7 @@ def test_paper_preset_replaces_algorithm_and_networks_of_the_config():
   "name, before, after",
   [
     ("cheetah", (512, 4), (64, 32)),
-    ("ant", (128, 16), (64, 32)),
+    ("humanoid", (128, 16), (64, 32)),
     ("hopper", (64, 32), (64, 32)),
     ("pong", (8, 128), (8, 128)),
   ],
