@@ -25,6 +25,7 @@ def _observ(space, masks):
 
 
 @modes.compiled_slowly
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize(
   "kind",
   [

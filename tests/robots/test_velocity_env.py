@@ -20,6 +20,7 @@ def _actions(env, steps, seed=0):
   return np.random.default_rng(seed).uniform(-1, 1, (steps, *env.action_space.shape))
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("name", robot_lib.ROBOTS)
 def test_observation_starts_with_the_measurements_of_the_sensors(name):
   env = _env(name, noise=0.0)

@@ -224,6 +224,7 @@ def test_loaded_state_continues_bit_equal_to_the_saved_run(continuous, fresh):
     assert epoch.metrics == expected.metrics
 
 
+@pytest.mark.slow
 def test_eager_and_compiled_epochs_agree(continuous, fresh):
   with modes.functions_run_eagerly():
     fresh.load(continuous.states[2])
