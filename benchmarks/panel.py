@@ -8,6 +8,7 @@ actions. Every run adds rows to docs/results/panel.csv, and the end of the
 command writes docs/results/panel.md. Finished runs are not repeated.
 """
 
+import argparse
 import concurrent.futures
 import itertools
 import json
@@ -278,6 +279,24 @@ def _run(run: Run, logdir: pathlib.Path) -> list[dict[str, Any]]:
   return rows_of(run, SYSTEMS[run.system](run, logdir), commit)
 
 
+def _installed_tasks(only: set[str], parser: argparse.ArgumentParser) -> list[Task]:
+  """Returns the tasks of `--only`; prints those that miss a package."""
+  names = {name for task in TASKS for name in (task.family, task.env_id, task.name)}
+  if unknown := only - names:
+    parser.error(
+      f"--only: no task or family {unknown.pop()}. Choose from {', '.join(sorted(names))}."
+    )
+  tasks = []
+  for task in TASKS:
+    if not only or only & {task.family, task.env_id, task.name}:
+      try:
+        make.check(config_lib.Config().override(task.settings).env)
+        tasks.append(task)
+      except config_lib.ConfigError as error:
+        print(f"{task.name}: left out. {error}", flush=True)
+  return tasks
+
+
 def main(argv: list[str] | None = None) -> None:
   """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, seeds="0-2")
@@ -287,24 +306,12 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument("--at-once", type=int, default=2, help="number of simultaneous runs")
   command_line.add_files(parser, "panel")
   args = parser.parse_args(argv)
-  systems, only = args.systems.split(","), set(filter(None, args.only.split(",")))
+  systems = args.systems.split(",")
   if unknown := {*systems} - {*SYSTEMS}:
     parser.error(f"--systems: no {unknown.pop()}. Choose from {','.join(SYSTEMS)}.")
-  names = {name for task in TASKS for name in (task.family, task.env_id, task.name)}
-  if unknown := only - names:
-    parser.error(
-      f"--only: no task or family {unknown.pop()}. Choose from {', '.join(sorted(names))}."
-    )
+  tasks = _installed_tasks(set(filter(None, args.only.split(","))), parser)
   if {"sb3", "zoo"} & {*systems}:
     machine.require("stable_baselines3")
-  tasks = []
-  for task in TASKS:
-    if not only or only & {task.family, task.env_id, task.name}:
-      try:
-        make.check(config_lib.Config().override(task.settings).env)
-        tasks.append(task)
-      except config_lib.ConfigError as error:
-        print(f"{task.name}: left out. {error}", flush=True)
   runs = missing(
     tasks,
     systems,
