@@ -19,3 +19,7 @@ CONFIG = short_segments.CONFIG.override(
     "network.init_std": 0.35,
   }
 )
+
+EXPECTED = dict(
+  scores=(4390, 3594, 3932, 3253, 4040, 4347, 3652, 4130), interval=(3619, 4239), minutes=5.0
+)
