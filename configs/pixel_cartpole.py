@@ -28,3 +28,5 @@ CONFIG = default.CONFIG.override(
     "algorithm.normalize_observ": False,
   }
 )
+
+EXPECTED = dict(scores=(500,), interval=(500, 500), minutes=40.7)
