@@ -8,12 +8,13 @@ import pytest
 
 from agents import configs
 from agents.reports import curves
-from benchmarks import ablation
+from benchmarks import ablation, learning
 from benchmarks.common import scored_runs
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _ROWS = scored_runs.read(_DOCS / "results" / "learning.csv")
 _EARLIER = scored_runs.read(_DOCS / "results" / "earlier.csv")
+_PAPER = scored_runs.read(_DOCS / "results" / "paper.csv")
 _PARTS = scored_runs.read(_DOCS / "results" / "ablation.csv")
 # Rows with the budgets of the configs.
 _CONFIGS = [row for row in _ROWS if int(row["steps"]) == configs.load(row["config"])[1].steps]
@@ -43,6 +44,20 @@ def test_row_is_a_run_of_a_config_without_changes(row):
   assert row["task"].split()[0] == json.loads(row["settings"])["env.id"]
 
 
+@pytest.mark.parametrize("row", _PAPER, ids=lambda row: f"{row['config']}-{row['seed']}")
+def test_row_of_2017_is_a_finished_run_of_the_preset(row, capsys):
+  job = scored_runs.Job(
+    row["config"], int(row["steps"]), int(row["seed"]), row["variant"], ("paper",)
+  )
+  assert scored_runs.matches(row, scored_runs.identity(job, 100))
+  options = {"configs": row["config"], "steps": row["steps"], "seeds": row["seed"]}
+  options |= {"preset": "paper", "results": str(_DOCS / "results" / "paper.csv")}
+  learning.main([f"--{name}={value}" for name, value in options.items()])
+  output = capsys.readouterr().out
+  assert output.startswith("1 runs, 1 of them finished before.")
+  assert f"| {row['config']} --preset paper | " in output and "dirty" not in row["commit"]
+
+
 @pytest.mark.slow
 def test_ablation_belongs_to_the_current_configs_and_variants():
   found = {(row["config"], row["variant"], int(row["seed"])): row for row in _PARTS}
@@ -66,6 +81,7 @@ def test_pages_show_the_tables_of_all_rows():
   assert ablation.table(_PARTS) in page
   experiments = (_DOCS / "experiments" / "results.md").read_text()
   assert scored_runs.summary(_EARLIER) in experiments
+  assert scored_runs.summary(_PAPER) in (_DOCS / "algorithm.md").read_text()
 
 
 def test_configs_contain_the_returns_of_the_rows():
