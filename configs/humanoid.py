@@ -16,3 +16,7 @@ CONFIG = short_segments.CONFIG.override(
     "algorithm.observ_clip": 5.0,
   }
 )
+
+EXPECTED = dict(
+  scores=(5879, 4769, 5593, 5741, 5494, 5038, 1216, 5311), interval=(4084, 5668), minutes=7.1
+)
