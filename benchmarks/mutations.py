@@ -1,4 +1,4 @@
-"""Breaks fifty lines that implement promises, and prints which mistakes escape.
+"""Breaks lines that implement promises, and prints which mistakes escape.
 
     python -m benchmarks.mutations
     python -m benchmarks.mutations --only fsync,guard
