@@ -204,7 +204,7 @@ def _population(args: argparse.Namespace, config: config_lib.Config, space: Any)
         f"{args.space}: {key} can't change during training. With --sampler pbt, the search space "
         "contains settings of the algorithm, without algorithm.type and algorithm.lr_schedule."
       )
-  if config.algorithm.lr_schedule.endswith("linear"):
+  if config.algorithm.lr_schedule in ("linear", "kl_adaptive_linear"):
     raise config_lib.ConfigError(
       f"algorithm.lr_schedule={config.algorithm.lr_schedule} would lower the learning rate to 0 in "
       "each generation. Add --set algorithm.lr_schedule=constant, or kl_adaptive."

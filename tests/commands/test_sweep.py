@@ -312,6 +312,10 @@ def make() -> gymnasium.Env:
     (PBT, "space.yaml: network.policy_layers can't change during training"),
     ([*PBT, "--space", "budgets.yaml"], "budgets.yaml: steps can't change during training"),
     ([*PBT, "--space", "rates.yaml"], "Add --set algorithm.lr_schedule=constant"),
+    (
+      [*PBT, "--space", "rates.yaml", "--set", "algorithm.lr_schedule=kl_adaptive_linear"],
+      "lr_schedule=kl_adaptive_linear would lower the learning rate to 0",
+    ),
   ],
 )
 def test_invalid_arguments_are_reported_in_one_line(args, message, tmp_path, capsys, monkeypatch):
