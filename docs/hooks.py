@@ -4,6 +4,7 @@
 """
 
 import ast
+import functools
 import html
 import itertools
 import pathlib
@@ -21,13 +22,14 @@ _SOURCE_LINK = re.compile(
 _EQUATION = re.compile(r'(<(span|div) class="arithmatex">)\\([(\[])(.*?)\\[)\]]</\2>', re.DOTALL)
 
 
-def modules() -> list[str]:
+@functools.cache
+def modules() -> tuple[str, ...]:
   """Returns the names of all modules of the package that have a docstring."""
   names = []
   for path in sorted((_ROOT / "agents").rglob("*.py")):
     if path.name[0] != "_" and ast.get_docstring(ast.parse(path.read_text())):
       names.append(".".join(path.relative_to(_ROOT).with_suffix("").parts))
-  return names
+  return tuple(names)
 
 
 def on_files(files, config):
@@ -55,13 +57,12 @@ def _package(name: str) -> str:
 
 def on_page_markdown(markdown, page, config, files):
   """Replaces links to source files by links to the API, or by plain text."""
-  known = set(modules())
   folder = posixpath.dirname(page.file.src_uri)
 
   def replace(match):
     text, path = match.groups()
     name = path.removesuffix(".py").replace("/", ".")
-    if name not in known:
+    if name not in modules():
       return text
     return f"[{text}]({posixpath.relpath(f'api/{name}.md', folder or '.')})"
 
