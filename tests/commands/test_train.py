@@ -440,6 +440,7 @@ def test_killed_worker_is_reported_with_its_signal(tmp_path):
     ),
     (["--config", "cheetah", "--steps", "few"], "`steps` must be of type int"),
     (["--config", "cheetah", "--set", "env.id=HalfCheeta-v5"], "Did you mean: `HalfCheetah`?"),
+    (["--config", "cheetah", "--set", "env.id=Maze-v0"], "name its module: env.id=MODULE:Maze-v0."),
     (
       ["--config", "cheetah", "--set", "env.kwargs.no_such=1"],
       "unexpected keyword argument 'no_such'",

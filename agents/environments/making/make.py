@@ -29,6 +29,7 @@ from agents.environments.making import (
 # episode would block an evaluation.
 DEFAULT_MAX_LENGTH = 10_000
 _DEFAULT_FPS = 30
+_UNKNOWN_ID = gymnasium.error.NameNotFound, gymnasium.error.NamespaceNotFound
 # Wrappers of this package that `env.wrappers` can name without their module.
 OWN_WRAPPERS = {
   name: f"agents.environments.making.{module}:{name}"
@@ -198,6 +199,8 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
         f". Gymnasium can't evaluate the policy; env.id={envpool_env.PREFIX}{config.id} evaluates "
         "it in EnvPool."
       )
+    elif isinstance(error, _UNKNOWN_ID) and "Did you mean" not in str(error):
+      advice = f" If a package registers this id, name its module: env.id=MODULE:{config.id}."
     # Some errors of Gymnasium have no text; their line of code explains them.
     text = str(error) or traceback.extract_tb(error.__traceback__)[-1].line
     raise config_lib.ConfigError(
