@@ -31,9 +31,9 @@ from agents.simulation import in_graph_batch_env, rollout_to_batch, worker_evalu
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
-_SHORT_EPISODE = 16  # Steps; see `rollout_to_batch.segments`.
-# Methods of `trainer.Algorithm`, which every custom algorithm must have.
-_METHODS = ("initial_state", "noise", "act", "learn", "variables", "assign")
+# Methods of `trainer.Algorithm`. Its attribute `weights` may exist only in
+# instances.
+_METHODS = ("initial_state", "noise", "act", "learn", "encode", "variables", "assign")
 
 
 def setup(config: config_lib.Config) -> None:
@@ -62,13 +62,14 @@ def setup(config: config_lib.Config) -> None:
 
 
 def check(config: config_lib.Config) -> None:
-  """Checks the custom classes of the algorithm and the hidden layers.
+  """Checks custom classes, and whether the environment is symmetric if needed.
 
   Args:
     config: Configuration of the run.
 
   Raises:
-    ConfigError: If a class does not exist or lacks a method.
+    ConfigError: If a class does not exist or lacks a method, or the symmetry
+      of the environment is unknown.
   """
   algorithm_class(config.algorithm)
   if config.algorithm.symmetry:
@@ -284,7 +285,7 @@ def rollout_spec(config: config_lib.Config) -> rollout_to_batch.RolloutSpec:
       config.num_envs,
       length,
       in_place=bool(config.network.recurrent),
-      short_episodes=(make.stated_length(config.env) or _SHORT_EPISODE) < _SHORT_EPISODE,
+      time_limit=make.stated_length(config.env),
     )
   assert config.algorithm.update_every is not None
   return rollout_to_batch.episodes(

@@ -108,7 +108,7 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None)
 
 
 def check(config: config_lib.Config) -> None:
-  """Checks environments and custom classes; prints notes about them.
+  """Checks environments, symmetry and custom classes; prints notes.
 
   Args:
     config: Settings of the run.
@@ -125,7 +125,7 @@ def check(config: config_lib.Config) -> None:
     make.max_length(config.env)  # Raises if whole episodes have no time limit.
   for note in notes:
     progress.note(f"Note: {note}")
-  if config.has_custom_classes:
+  if config.has_custom_classes or config.algorithm.symmetry:
     with quiet_imports.quiet_imports():  # Custom classes import TensorFlow.
       from agents import build
     build.check(config)

@@ -57,11 +57,11 @@ def sum_by_sequence(
     kl: KL divergence of each step, of shape [N].
     sequence: Index of each step's sequence, of shape [N].
     valid: Bool tensor of shape [N]; invalid steps are ignored.
-    num_sequences: Exclusive upper bound of the sequence indices, I.
+    num_sequences: Exclusive upper bound of the sequence indices, S.
 
   Returns:
     KL divergence, summed over the valid steps of each sequence, and number of
-    these steps, each of shape [I].
+    these steps, each of shape [S].
   """
   mask = tf.cast(valid, tf.float32)
   return (
@@ -79,15 +79,15 @@ def cutoff(
       loss   = coef * mean over sequences(excess^2)
 
   Args:
-    kl_sum: Sum of the KL divergence over each sequence's steps, of shape [I].
-    length: Number of steps of each sequence, of shape [I]; sequences without
+    kl_sum: Sum of the KL divergence over each sequence's steps, of shape [S].
+    length: Number of steps of each sequence, of shape [S]; sequences without
       steps are ignored.
     threshold: Mean KL divergence above which the penalty begins, in nats.
     coef: Coefficient of the squared excess.
 
   Returns:
     The loss, of shape [], and the derivative of the loss with respect to the KL
-    divergence of one step, of shape [I]. All steps of a sequence have an equal
+    divergence of one step, of shape [S]. All steps of a sequence have an equal
     derivative.
   """
   num_sequences = tf.reduce_sum(tf.cast(length > 0, tf.float32))

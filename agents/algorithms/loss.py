@@ -90,7 +90,7 @@ class PPOLoss:
       samples: Tensors of shape [N, ...].
       weight: Weight of each row, [N]; the weights of a whole minibatch sum to
         one.
-      kl_gradient: Derivative of the KL cutoff from `kl_penalty.cutoff`, [I];
+      kl_gradient: Derivative of the KL cutoff from `kl_penalty.cutoff`, [S];
         None disables the cutoff.
     """
     config = self._config

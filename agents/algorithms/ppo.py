@@ -112,8 +112,8 @@ class BatchPPO(actor_critic.ActorCritic):
     self._reward_scale.update("reward", batch.reward, batch.valid)
     # Weights and observation moments are unchanged since the rollout, so these
     # are the parameters of the policy that acted.
-    policy, values = self.model.policy_and_values(batch)
-    value, advantage = self._estimate_advantage(batch, *values)
+    policy, (value, final_value) = self.model.policy_and_values(batch)
+    advantage = self._estimate_advantage(batch, value, final_value)
     log_prob = self.distribution.log_prob(policy, batch.action)
     target = value + advantage
     samples = loss_lib.Samples(
@@ -186,8 +186,8 @@ class BatchPPO(actor_critic.ActorCritic):
     # Without this dependency, XLA computes the moments below in a second thread
     # during the gradient steps, which can slow them down; docs/performance.md.
     batch = batch._replace(valid=batch.valid & (num_steps >= 0))
-    means = {name: x / num_steps for name, x in state.sums.items() if name not in _COUNTS}
-    metrics = {**metrics, **state.sums, **means}
+    means = {name: x if name in _COUNTS else x / num_steps for name, x in state.sums.items()}
+    metrics = {**metrics, **means}
     metrics["kl"] = self.model.mean_kl(batch, samples.policy)
     self._lr_schedule.adapt(metrics["kl"], progress)
     if self.config.kl_penalty:
@@ -202,8 +202,8 @@ class BatchPPO(actor_critic.ActorCritic):
 
   def _estimate_advantage(
     self, batch: types.Experience, value: tf.Tensor, final_value: tf.Tensor
-  ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns values and advantages of shape [N], in units of scaled reward.
+  ) -> tf.Tensor:
+    """Returns advantages of shape [N], in units of scaled reward.
 
     Args:
       batch: Tensors of shape [N, ...].
@@ -221,7 +221,7 @@ class BatchPPO(actor_critic.ActorCritic):
       reward, value, next_value, terminated, batch.last, config.discount, config.gae_lambda
     )
     # --8<-- [end:advantage]
-    return value, advantage
+    return advantage
 
   def _explained_variance(
     self, batch: types.Experience, value: tf.Tensor, returns: tf.Tensor
@@ -237,7 +237,8 @@ class BatchPPO(actor_critic.ActorCritic):
       returns: Latest estimates of the returns, [N].
     """
     if not self.config.recompute_advantages:
-      returns = tf.add(*self._estimate_advantage(batch, *self.model.values(batch)))
+      new_value, final_value = self.model.values(batch)
+      returns = new_value + self._estimate_advantage(batch, new_value, final_value)
     weight = masked.weight(batch.valid)
     error = masked.variance(returns - value, weight)
     return 1 - error / (masked.variance(returns, weight) + 1e-8)
@@ -255,7 +256,8 @@ class BatchPPO(actor_critic.ActorCritic):
     advantage, value, _ = state
     # --8<-- [start:minibatches]
     if config.recompute_advantages:
-      value, advantage = self._estimate_advantage(batch, *self.model.values(batch))
+      value, final_value = self.model.values(batch)
+      advantage = self._estimate_advantage(batch, value, final_value)
     count = step_counter * config.update_epochs + tf.cast(epoch, tf.int64)
     key = random.key(self._shuffle_seed, count)
     samples = samples._replace(advantage=advantage, value_target=value + advantage)

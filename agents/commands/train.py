@@ -133,6 +133,8 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
   cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
   has_end = args.until is not None or args.minutes is not None
   end = early_end.EarlyEnd(args.until, args.minutes) if has_end else None
+  if run:
+    _check_resumable(args, str(run))
   new, origin = (None, None) if run else _new(args)
   from agents import training_run
   from agents.distributed import access, cluster_run
@@ -151,7 +153,12 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts) -> int
   )
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.
-  if not (cluster and cluster.task and run):
+  if cluster and cluster.task and run:
+    if args.print_config:
+      raise config_lib.ConfigError(
+        "--print-config needs the run folder, which only machine 0 (--task 0) has."
+      )
+  else:
     settings, folder = (new, None) if new else _resumed(args, str(run))
     if args.print_config:
       args.result = settings
@@ -201,7 +208,8 @@ def _new(args: argparse.Namespace) -> tuple[merge_settings.Settings, Any]:
   return settings, origin
 
 
-def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Settings, Any]:
+def _check_resumable(args: argparse.Namespace, run: str) -> None:
+  """Raises `ConfigError` if an option can't change an existing run."""
   for option in ("config", "from", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(
@@ -209,6 +217,10 @@ def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Setting
         "--video-every, --trace-graph, --no-env-processes, --code, --until and --minutes. To train "
         f"its policy with other settings, start a new run: --from {run}."
       )
+
+
+def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Settings, Any]:
+  """Returns the settings of an existing run, and its `RunFolder`."""
   from agents import training_run
   from agents.training.run_folder import checkpoint, run_folder
 

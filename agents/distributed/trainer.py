@@ -111,12 +111,6 @@ class DistributedTrainer(trainer.Trainer):
     parts = self.exchange(dataclasses.asdict(epoch_result.statistics(finished)))
     return epoch_result.merged(epoch_result.Statistics(**part) for part in parts)
 
-  def close(self) -> None:
-    """See `Trainer.close`."""
-    self.train_env.batch_env.close()
-    if self.evaluator:
-      self.evaluator.close()
-
   def exchange(self, value: Any) -> list[Any]:
     """Gathers a value from every machine, and updates `stopped_by`.
 

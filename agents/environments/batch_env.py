@@ -198,7 +198,7 @@ class BatchEnv:
     # The log changes after the request. If a worker dies during the request,
     # its replacement replays the recorded episodes and repeats the request.
     for index, seed in seed_of.items():
-      self._log.break_off(index, seed)
+      self._log.begin_next(index, seed)
     self._record_resets({index: infos[index] for index in rows})
     return self._receive_observ()
 
@@ -344,7 +344,7 @@ class BatchEnv:
     self._log.load(state)
     if not self._block.deterministic:
       for index in range(len(self)):
-        self._log.skip(index)
+        self._log.begin_next(index)
       self._block.reset(self._log.state.seed.tolist())
       self._receive_observ()
       return False

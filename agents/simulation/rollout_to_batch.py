@@ -76,14 +76,14 @@ class RolloutSpec(NamedTuple):
       final_observ = types.FrameIndices(table.frames, final_observ)
     filled = tf.range(self.rows) < tf.shape(source)[0]
     valid, sequence = filled & valid, _pad(sequence, self.rows)
-    context = _segments(transitions, state.cell) if self.in_place else ()
+    context = _recurrent_context(transitions, state.cell) if self.in_place else ()
     return types.Experience(
       observ, action, reward, terminated, truncated, valid, last, sequence, final_observ, context
     )
 
 
 def segments(
-  num_envs: int, length: int, in_place: bool = False, short_episodes: bool = False
+  num_envs: int, length: int, in_place: bool = False, time_limit: int | None = None
 ) -> RolloutSpec:
   """Returns the spec for segments of `length` steps of every environment.
 
@@ -92,11 +92,12 @@ def segments(
     length: Steps of each environment.
     in_place: Whether invalid steps keep their rows. Recurrent policies need
       this, because they process each environment in order of time.
-    short_episodes: Whether the time limit of episodes is less than 16 steps.
-      Staggered first episodes do not count.
+    time_limit: Time limit of episodes in steps, None if unknown. Staggered
+      first episodes may be shorter.
   """
   steps = num_envs * length
-  room = steps if short_episodes else min(steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
+  is_short = time_limit is not None and time_limit < _STEPS_PER_TRUNCATION
+  room = steps if is_short else min(steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
   # --8<-- [start:segments]
   rows = gradient_accumulation.padded_rows(steps)
   return RolloutSpec(length, None, rows, rows, in_place, room)
@@ -159,7 +160,7 @@ def _pad_time(transitions: types.Transition, steps: int) -> types.Transition:
   return transitions._replace(**{name: pad(getattr(transitions, name)) for name in names})
 
 
-def _segments(transitions: types.Transition, state: tf.Tensor) -> types.Segments:
+def _recurrent_context(transitions: types.Transition, state: tf.Tensor) -> types.Segments:
   """Returns first steps of episodes, [B, T], and initial recurrent states."""
   continues = transitions.valid & ~(transitions.terminated | transitions.truncated)
   first = tf.concat([tf.zeros_like(continues[:1]), ~continues[:-1]], 0)

@@ -44,10 +44,11 @@ _FORECAST_EPOCH = 3  # The first forecast follows this epoch.
 class Loop:
   """Trains one run to the end of its budget.
 
-  All decisions depend on the number of environment steps, never on time. A
-  checkpoint stores all inputs of these decisions, so a resumed run makes the
-  same decisions as an uninterrupted run. Videos are an exception: a due video
-  starts only after the previous video is rendered.
+  Decisions depend on the number of environment steps, not on time, and a
+  checkpoint stores their inputs. A resumed run therefore makes the same
+  decisions as an uninterrupted run. There are two exceptions: a due video
+  starts only after the previous video is rendered, and `end` may limit the
+  minutes of this process.
 
   Args:
     trainer: Trainer of the run.
@@ -196,7 +197,7 @@ class Loop:
         self._save()
       if self._stop() or self.step >= self._config.steps:
         return
-      if epoch and self._ends_early(epoch):
+      if epoch and self._end_early(epoch):
         return
       self._progress.bar.set_description("train")
       if not (self._remaining_time.epochs or self._config.eager):
@@ -215,8 +216,11 @@ class Loop:
       else:
         self._add(epoch, time.monotonic() - start)
 
-  def _ends_early(self, epoch: epoch_result.Epoch) -> bool:
-    """Evaluates and saves the run if it ends now, before its last step."""
+  def _end_early(self, epoch: epoch_result.Epoch) -> bool:
+    """Evaluates and saves the run if a condition of `end` holds.
+
+    Returns whether a condition holds.
+    """
     is_evaluated = self._schedule.last["eval_every"] == self.step
     self.end_reason = self._end.reason(self._folder.path / "metrics.jsonl", is_evaluated)
     if not self.end_reason:

@@ -64,7 +64,8 @@ class Trainer:
   Args:
     algorithm: Selects actions, and learns from batches.
     train_env: The B training environments.
-    evaluator: Plays the evaluation episodes.
+    evaluator: Plays the evaluation episodes; None if another machine plays them
+      all.
     rollout_spec: Size and layout of the batch of one update.
   """
 
@@ -72,7 +73,7 @@ class Trainer:
     self,
     algorithm: Algorithm,
     train_env: in_graph_batch_env.InGraphBatchEnv,
-    evaluator: evaluator_lib.Evaluator | Any,
+    evaluator: evaluator_lib.Evaluator | None,
     rollout_spec: rollout_to_batch.RolloutSpec,
   ) -> None:
     self.algorithm = algorithm
@@ -214,6 +215,7 @@ class Trainer:
       Statistics of the episodes in ascending order of scores, or None if
       aborted.
     """
+    assert self.evaluator
     finished = self.evaluator.play(num_episodes, stop)
     if finished is None:
       return None
@@ -314,7 +316,8 @@ class Trainer:
   def close(self) -> None:
     """Closes all environments. Repeated calls have no effect."""
     self.train_env.batch_env.close()
-    self.evaluator.close()
+    if self.evaluator:
+      self.evaluator.close()
 
   def _begin(
     self, episodes: episode_data.EpisodeState, step_counter: Any = 0, state: Any = None

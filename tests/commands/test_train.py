@@ -17,6 +17,7 @@ from agents.training.run_folder import checkpoint
 from tests.support import command
 
 STEPS = command.SMALL_STEPS
+_SECOND_MACHINE = "--cluster", "localhost:1,localhost:2", "--task", "1"
 
 
 def _divided(output):
@@ -446,6 +447,7 @@ def test_killed_worker_is_reported_with_its_signal(tmp_path):
       "unexpected keyword argument 'no_such'",
     ),
     (["--config", "cheetah", "--set", "env.id=no_module:Env"], "No module named 'no_module'"),
+    (["--config", "cheetah", "--set", "algorithm.symmetry=true"], "no known mirror image"),
     (["--config", "cheetah", "--logdir", "/proc/no"], "can't make"),
     (["--resume", "/no/such/run"], "is not a run folder"),
     (["--config", "cheetah", "--code", "."], "--code needs an existing run"),
@@ -472,6 +474,11 @@ def test_killed_worker_is_reported_with_its_signal(tmp_path):
       ],
       "--from, --until and --minutes need a single machine",
     ),
+    (
+      ["--resume", "run", *_SECOND_MACHINE, "--print-config"],
+      "which only machine 0 (--task 0) has.",
+    ),
+    (["--resume", "run", *_SECOND_MACHINE, "--seed", "3"], "--seed can't change an existing run"),
     (["--config", "cheetah", "--set", "env.kwargs.x=2020-13-45"], "the value can't be read"),
     (["--config", "cheetah", "--set", "env.kwargs.xml_file=missing.xml"], "missing.xml"),
     (["--config", "cheetah", "--set", "env.id=tests.toy:Nothing"], "tests.toy has no 'Nothing'"),

@@ -123,7 +123,7 @@ class GymnasiumBlock(base.BlockBase):
       else:
         arrays["final_observ"][offset] = arrays["observ"][offset]
       reports[self._first + offset] = base.StepReport(
-        outcome, tuple(self._begin_next(offset)), next_seed=self._seeds[offset]
+        outcome, tuple(self._begin_with_retries(offset)), next_seed=self._seeds[offset]
       )
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return reports
@@ -157,7 +157,7 @@ class GymnasiumBlock(base.BlockBase):
             self.heartbeat()
         results.append(float(score))
       except BaseException as error:
-        results.append(self._describe_failure(error, offset, "step() of a replay"))
+        results.append(self._tolerate(error, offset, "step() of a replay"))
         self._build(offset)
     return results
 
@@ -228,7 +228,7 @@ class GymnasiumBlock(base.BlockBase):
           parts = {"reward_parts": self._reward_parts[offset]}
           outcomes[offset] = {**episode_data.numbers(info), **parts}
       except BaseException as error:
-        outcomes[offset] = self._describe_failure(error, offset)
+        outcomes[offset] = self._tolerate(error, offset)
     return outcomes
 
   def _add_actions(
@@ -268,8 +268,11 @@ class GymnasiumBlock(base.BlockBase):
   def _record_reset(self, offset: int, info: dict[str, Any]) -> None:
     """Does nothing; subclasses override this hook, called after each reset."""
 
-  def _begin_next(self, offset: int) -> Iterator[str]:
-    """Begins the next episode; yields the message of each failed reset."""
+  def _begin_with_retries(self, offset: int) -> Iterator[str]:
+    """Begins the next episode while the caller iterates over failed resets.
+
+    Yields the message of each failed reset, and then tries again.
+    """
     for attempt in range(_MAX_RESETS):
       self._episodes[offset] += 1
       seed = episode_data.episode_seed(self._run_seed, self._first + offset, self._episodes[offset])
@@ -298,10 +301,10 @@ class GymnasiumBlock(base.BlockBase):
           f"The observation {observ!r} or the reward {reward!r} is not finite. "
           "Did the simulation become unstable?"
         )
-        outcomes[offset] = self._describe_failure(error, offset)
+        outcomes[offset] = self._tolerate(error, offset)
 
-  def _describe_failure(self, error: BaseException, offset: int, where: str = "step()") -> str:
-    """Returns the message of a failed step, or raises an untolerated error."""
+  def _tolerate(self, error: BaseException, offset: int, where: str = "step()") -> str:
+    """Returns the message of a tolerated failure; raises any other error."""
     if not (self._tolerant and isinstance(error, Exception)):
       self._fail(error, offset, where)
     return str(self._failure(error, offset, where))

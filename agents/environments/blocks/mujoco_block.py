@@ -101,7 +101,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       try:
         task.simulate(offset)
       except BaseException as error:
-        outcomes[offset] = self._describe_failure(error, offset)
+        outcomes[offset] = self._tolerate(error, offset)
     if outcomes:
       offsets = [offset for offset in offsets if offset not in outcomes]
       rows = self._rows(offsets)

@@ -106,7 +106,7 @@ class ActionLog:
         self._finished.append(episode)
         self._final_observ.append(arrays["final_observ"][offset].copy())
       for text in report.failed_resets:
-        self._fail(text, offset, self.skip(offset), episode.action[:0])
+        self._fail(text, offset, self.begin_next(offset), episode.action[:0])
 
   def take_finished(self) -> list[episode_data.Episode]:
     """Returns the episodes that ended since the previous call, in order."""
@@ -157,37 +157,28 @@ class ActionLog:
       for index in np.flatnonzero(ended).tolist():
         actions = running.actions[running.first[index] : self._end, index].copy()
         score = float(running.score[index])
-        seed = self.skip(index, next_seeds.get(index))
+        seed = self.begin_next(index, next_seeds.get(index))
         finished[index] = episode_data.Episode(seed, actions, score, {}, self.first + index)
       running.first[~active] = self._end
     return finished
 
-  def skip(self, index: int, next_seed: int | None = None) -> int:
+  def begin_next(self, index: int, seed: int | None = None) -> int:
     """Records that an environment's next episode has begun.
 
     Args:
       index: Index of the environment.
-      next_seed: Seed of the next episode, by default derived from the run seed.
+      seed: Seed of the next episode, by default derived from the run seed.
 
     Returns:
       Seed of the previous episode.
     """
-    seed = int(self._running.seed[index])
-    self.break_off(index, self.next_seed(index) if next_seed is None else next_seed)
-    return seed
-
-  def break_off(self, index: int, seed: int) -> None:
-    """Records that an environment's next episode has begun with a given seed.
-
-    Args:
-      index: Index of the environment.
-      seed: Seed with which the next episode has begun.
-    """
     running = self._running
+    previous = int(running.seed[index])
+    running.seed[index] = self.next_seed(index) if seed is None else seed
     running.episode[index] += 1
-    running.seed[index] = seed
     running.score[index] = 0
     running.first[index] = self._end
+    return previous
 
   def next_seed(self, index: int) -> int:
     """Returns the default seed of an environment's next episode.

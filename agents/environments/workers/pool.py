@@ -66,8 +66,9 @@ class WorkerPool:
       environments must end with Interrupted.
     variables: Environment variables of the processes, in addition to those of
       this process.
-    failure_budget: Number of worker deaths to tolerate; none by default. A new
-      process replays the episodes of a dead one, so results do not change.
+    failure_budget: Limits the failures of workers and of their environments; by
+      default, none is tolerated. A new process replays the episodes of a dead
+      one, so results do not change.
     timeout: Limit in seconds for a batched step, the reset of an environment
       and a step of a replay; slower workers are killed. 0 disables the limit.
   """
@@ -385,7 +386,7 @@ class RemoteBlock:
     Returns:
       The reports of all workers; see `GymnasiumBlock.step`.
     """
-    self._steps.append(self._pool.ask(self, self.wake))
+    self.step_async()
     return self.step_wait()
 
   def step_async(self) -> None:

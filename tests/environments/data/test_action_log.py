@@ -113,9 +113,9 @@ def _log_after_two_steps():
   return log
 
 
-def test_break_off_begins_the_next_episode_with_the_given_seed():
+def test_next_episode_begins_with_the_given_seed():
   log = _log_after_two_steps()
-  log.break_off(2, 99)
+  log.begin_next(2, 99)
   state = log.state
   assert state.episode.tolist() == [0, 0, 1, 0]
   assert state.seed[2] == 99
@@ -124,18 +124,18 @@ def test_break_off_begins_the_next_episode_with_the_given_seed():
   assert log.next_seed(2) == episode_data.episode_seed(logs.RUN_SEED, 2, 2)
 
 
-def test_skip_returns_the_seed_of_the_skipped_episode():
+def test_next_episode_returns_the_seed_of_the_previous_one():
   log = _log_after_two_steps()
   log.record(np.zeros((4, 1)), _TRUE, np.ones(4, np.float32), _TRUE)
-  assert log.skip(1) == episode_data.episode_seed(logs.RUN_SEED, 1, 1)
+  assert log.begin_next(1) == episode_data.episode_seed(logs.RUN_SEED, 1, 1)
   assert log.state.episode.tolist() == [1, 2, 1, 1]
   assert log.state.seed[1] == episode_data.episode_seed(logs.RUN_SEED, 1, 2)
 
 
-def test_skipping_all_environments_begins_their_next_episodes():
+def test_next_episodes_of_all_environments_have_their_default_seeds():
   log = _log_after_two_steps()
   for index in range(4):
-    log.skip(index)
+    log.begin_next(index)
   state = log.state
   assert state.seed.tolist() == [
     episode_data.episode_seed(logs.RUN_SEED, row, 1) for row in range(4)
