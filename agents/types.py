@@ -79,12 +79,12 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
 
 
 class Segments(NamedTuple):
-  """S segments of T steps, from which recurrent policies learn."""
+  """Segments of T steps of B environments, for recurrent policies."""
 
-  # [S, T] bool, whether an episode begins with the step. Always false for the
+  # [B, T] bool, whether an episode begins with the step. Always false for the
   # first step of a segment, which continues from `state`.
   first: tf.Tensor
-  state: tf.Tensor  # [S, size], recurrent state before the first step.
+  state: tf.Tensor  # [B, size], recurrent state before the first step.
 
 
 class Experience(NamedTuple):
@@ -104,7 +104,7 @@ class Experience(NamedTuple):
   sequence: tf.Tensor  # [N] int32, index of the sequence, from 0.
   final_observ: Any  # [S, ...], true successor of the last step of sequence s.
   # `Segments` for recurrent policies, otherwise (). With `Segments`, row
-  # T * s + t is step t of segment s, also if the step is invalid.
+  # T * b + t is step t of environment b, also if the step is invalid.
   segments: Any = ()
 
 

@@ -88,7 +88,7 @@ def tf_agents_pairs() -> Pairs:
   inside = in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(make))
 
   @tf.function
-  def play() -> in_graph_batch_env.Step:
+  def play() -> in_graph_batch_env.StepResult:
     inside.reset()
     return inside.step(tf.fill([2, 1], 0.5))
 

@@ -33,7 +33,7 @@ def gather_simulations(
     (
       (
         steps.action,
-        in_graph_batch_env.StepResult(
+        in_graph_batch_env.StepFields(
           tf.concat([steps.observ[1:], following.observ[None]], 0),
           steps.reward,
           steps.terminated,
@@ -79,8 +79,8 @@ def _concat(shape: list[int | None], *parts: tf.Tensor) -> tf.Tensor:
 
 
 def _pad(
-  action: tf.Tensor, results: in_graph_batch_env.StepResult, num_steps: tf.Tensor
-) -> tuple[tf.Tensor, in_graph_batch_env.StepResult]:
+  action: tf.Tensor, results: in_graph_batch_env.StepFields, num_steps: tf.Tensor
+) -> tuple[tf.Tensor, in_graph_batch_env.StepFields]:
   """Appends steps in which all environments wait."""
   length = tf.shape(action)[0]
   steps = tf.minimum(tf.range(num_steps), length - 1)

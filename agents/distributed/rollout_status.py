@@ -14,8 +14,8 @@ class RolloutStatus(NamedTuple):
   """State of the environments that one machine steps."""
 
   # Running episodes of this machine's N environments. `actions` is empty,
-  # because all machines have already gathered the actions. `first` counts from
-  # the end of the actions, so its elements are zero or negative.
+  # because all machines have already gathered the actions. `first_row` counts
+  # from the end of the actions, so its elements are zero or negative.
   episodes: episode_data.EpisodeState
   finished: list[episode_data.Episode]  # Ended episodes, in order of time.
   failures: list[failure_budget.Failure]  # Failures that machine 0 will report.
@@ -73,7 +73,7 @@ def merge_episodes(
     or [np.zeros((0, len(merged.seed)))]
   )
   return merged._replace(
-    first=steps + merged.first, actions=all_actions[len(all_actions) - steps :]
+    first_row=steps + merged.first_row, actions=all_actions[len(all_actions) - steps :]
   )
 
 

@@ -174,7 +174,7 @@ class DistributedTrainer(trainer.Trainer):
     env, rank = self.train_env.batch_env, self._communicator.rank
     state = env.snapshot()
     status = rollout_status.RolloutStatus(
-      state._replace(first=-state.length, actions=state.actions[:0, :0]),
+      state._replace(first_row=-state.length, actions=state.actions[:0, :0]),
       env.take_finished(),
       env.failure_budget.drain() if rank else [],
       env.step_seconds - self._step_seconds_before,

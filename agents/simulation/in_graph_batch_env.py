@@ -18,8 +18,11 @@ from agents.ops import tensor_bytes
 _ALIGNMENT = 64  # Alignment of memory that TensorFlow requires, in bytes.
 
 
-class StepResult(NamedTuple):
-  """Results of one step of B environments, or of T steps: [T, B, ...]."""
+class StepFields(NamedTuple):
+  """Fields of one step of B environments, or of T steps: [T, B, ...].
+
+  `successors` returns `next_observ`, which these fields do not contain.
+  """
 
   observ: tf.Tensor  # [B, ...], to act on; after a reset if an episode ended.
   reward: tf.Tensor  # [B] float32
@@ -33,7 +36,7 @@ class StepResult(NamedTuple):
     return self.terminated | self.truncated
 
 
-class Step(NamedTuple):
+class StepResult(NamedTuple):
   """One step of B environments; see `batch_env.StepResult`."""
 
   observ: tf.Tensor  # [B, ...], to act on; after a reset if an episode ended.
@@ -84,7 +87,7 @@ class InGraphBatchEnv:
     result = self._call(self._reset, [] if indices is None else [indices], observ.graph_dtype)
     return tf.ensure_shape(result, observ.graph_shape)
 
-  def step(self, action: tf.Tensor) -> Step:
+  def step(self, action: tf.Tensor) -> StepResult:
     """Steps all environments; resets them where an episode ended.
 
     Args:
@@ -96,7 +99,7 @@ class InGraphBatchEnv:
     observ, *others = self.batch_env.step_layout.fields
     fields = observ, observ, *others
     results = self._call(self._step, [action], [field.graph_dtype for field in fields])
-    return Step(
+    return StepResult(
       *(tf.ensure_shape(result, field.graph_shape) for result, field in zip(results, fields))
     )
 
@@ -125,7 +128,7 @@ class InGraphBatchEnv:
     # kernel.
     return tf.ensure_shape(packed, self.packed_spec.shape), seconds
 
-  def unpack(self, packed: tf.Tensor) -> StepResult:
+  def unpack(self, packed: tf.Tensor) -> StepFields:
     """Splits packed results into their fields.
 
     Args:
@@ -138,9 +141,9 @@ class InGraphBatchEnv:
     for field in self.batch_env.step_layout.fields:
       raw = packed[..., field.byte_slice]
       values[field.name] = tensor_bytes.restore(raw, field.graph_dtype, field.graph_shape)
-    return StepResult(**values)
+    return StepFields(**values)
 
-  def final_observ(self, results: StepResult) -> tf.Tensor:
+  def final_observ(self, results: StepFields) -> tf.Tensor:
     """Returns the last observations of the episodes that have ended.
 
     Args:
@@ -207,7 +210,7 @@ def _to_tensor(data: np.ndarray) -> tf.Tensor:
   return tf.experimental.dlpack.from_dlpack(buffer[start : start + len(data)].__dlpack__())
 
 
-def successors(results: StepResult, final_observ: tf.Tensor) -> tf.Tensor:
+def successors(results: StepFields, final_observ: tf.Tensor) -> tf.Tensor:
   """Returns the true successors of steps, never observations after a reset.
 
   If a step did not end its episode, the true successor is the next observation

@@ -30,7 +30,7 @@ class RolloutSpec(NamedTuple):
     self,
     transitions: types.Transition,
     state: types.PolicyState = types.NOTHING,
-    next_observ: tf.Tensor | None = None,
+    latest_observ: tf.Tensor | None = None,
   ) -> types.Experience:
     """Concatenates the steps of all environments, ordered by environment.
 
@@ -38,7 +38,7 @@ class RolloutSpec(NamedTuple):
       transitions: Tensors of shape [T, B, ...]. T is at most `steps`, and at
         least one step must be valid.
       state: State of the policy before the rollout.
-      next_observ: Observations after the rollout, [B, ...]; only needed for
+      latest_observ: Observations after the rollout, [B, ...]; only needed for
         frame stacks.
 
     Returns:
@@ -49,7 +49,7 @@ class RolloutSpec(NamedTuple):
     if not isinstance(state, types.PolicyState):
       state = types.NOTHING  # Batches omit the states of custom algorithms.
     if state.recent:
-      table = frame_stack.index_frames(transitions, state.recent, next_observ, self.room)
+      table = frame_stack.index_frames(transitions, state.recent, latest_observ, self.room)
       transitions = transitions._replace(observ=table.step, next_observ=table.successor)
     valid = transitions.valid
     next_valid = tf.concat([valid[1:], tf.zeros_like(valid[:1])], 0)

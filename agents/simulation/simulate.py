@@ -121,7 +121,7 @@ def simulate_episodes(
 def make_transitions(
   carry: types.Carry,
   action: tf.Tensor,
-  results: in_graph_batch_env.StepResult,
+  results: in_graph_batch_env.StepFields,
   final_observ: tf.Tensor,
   state: Any,
 ) -> tuple[types.Carry, types.Transition]:

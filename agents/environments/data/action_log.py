@@ -25,8 +25,9 @@ class ActionLog:
     first: Index of the first environment within the batch of the run.
     failure_budget: Limits the episodes that may fail; by default, none may.
 
-  The attribute `begun` is true after the first `begin` or `load`. The attribute
-  `first` is the value of the argument.
+  Attributes:
+    begun: Whether `begin` or `load` has been called.
+    first: Index of the first environment within the batch of the run.
   """
 
   def __init__(
@@ -155,11 +156,11 @@ class ActionLog:
     finished: dict[int, episode_data.Episode] = {}
     if ended is not None:
       for index in np.flatnonzero(ended).tolist():
-        actions = running.actions[running.first[index] : self._end, index].copy()
+        actions = running.actions[running.first_row[index] : self._end, index].copy()
         score = float(running.score[index])
         seed = self.begin_next(index, next_seeds.get(index))
         finished[index] = episode_data.Episode(seed, actions, score, {}, self.first + index)
-      running.first[~active] = self._end
+      running.first_row[~active] = self._end
     return finished
 
   def begin_next(self, index: int, seed: int | None = None) -> int:
@@ -177,7 +178,7 @@ class ActionLog:
     running.seed[index] = self.next_seed(index) if seed is None else seed
     running.episode[index] += 1
     running.score[index] = 0
-    running.first[index] = self._end
+    running.first_row[index] = self._end
     return previous
 
   def next_seed(self, index: int) -> int:
@@ -196,15 +197,15 @@ class ActionLog:
   @property
   def length(self) -> np.ndarray:
     """Number of steps of each running episode, [B]."""
-    return self._end - self._running.first
+    return self._end - self._running.first_row
 
   @property
   def state(self) -> episode_data.EpisodeState:
     """Running episodes without observations; later steps change the arrays."""
     running = self._running
-    oldest = running.first.min()
+    oldest = running.first_row.min()
     actions = running.actions[oldest : self._end]
-    return running._replace(first=running.first - oldest, actions=actions)
+    return running._replace(first_row=running.first_row - oldest, actions=actions)
 
   def snapshot(self, observ: np.ndarray) -> episode_data.EpisodeState:
     """Returns a copy of the running episodes.

@@ -101,7 +101,7 @@ class EpisodeState(NamedTuple):
   seed: np.ndarray  # [B] int64
   observ: np.ndarray  # [B, ...], latest observations.
   score: np.ndarray  # [B] float32, sum of the rewards so far.
-  first: np.ndarray  # [B] int64, row of the first action in `actions`.
+  first_row: np.ndarray  # [B] int64, row of the first action in `actions`.
   actions: np.ndarray  # [T, B, ...], one row per step.
 
   def copy(self) -> EpisodeState:
@@ -114,7 +114,7 @@ class EpisodeState(NamedTuple):
   @property
   def length(self) -> np.ndarray:
     """Number of steps of each running episode, [B]."""
-    return len(self.actions) - self.first
+    return len(self.actions) - self.first_row
 
   def episode_actions(self, index: int) -> np.ndarray:
     """Returns the actions of one running episode.
@@ -125,7 +125,7 @@ class EpisodeState(NamedTuple):
     Returns:
       Array of shape [steps, ...].
     """
-    return self.actions[self.first[index] :, index].copy()
+    return self.actions[self.first_row[index] :, index].copy()
 
   def arrays(self) -> dict[str, np.ndarray]:
     """Returns the arrays of a checkpoint, with all actions concatenated."""

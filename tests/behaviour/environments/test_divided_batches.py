@@ -74,7 +74,8 @@ def test_rows_of_a_complete_snapshot_can_be_restored(batches):
   state = complete.snapshot()
   for part, rows in zip(parts, _SHARES, strict=True):
     fields = {
-      name: getattr(state, name)[rows] for name in ("episode", "seed", "observ", "score", "first")
+      name: getattr(state, name)[rows]
+      for name in ("episode", "seed", "observ", "score", "first_row")
     }
     assert part.restore(episode_data.EpisodeState(**fields, actions=state.actions[:, rows]))
   for action in actions[5:]:
