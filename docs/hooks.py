@@ -4,7 +4,6 @@
 """
 
 import ast
-import functools
 import html
 import itertools
 import pathlib
@@ -22,14 +21,13 @@ _SOURCE_LINK = re.compile(
 _EQUATION = re.compile(r'(<(span|div) class="arithmatex">)\\([(\[])(.*?)\\[)\]]</\2>', re.DOTALL)
 
 
-@functools.cache
-def modules() -> tuple[str, ...]:
+def modules() -> list[str]:
   """Returns the names of all modules of the package that have a docstring."""
   names = []
   for path in sorted((_ROOT / "agents").rglob("*.py")):
     if path.name[0] != "_" and ast.get_docstring(ast.parse(path.read_text())):
       names.append(".".join(path.relative_to(_ROOT).with_suffix("").parts))
-  return tuple(names)
+  return names
 
 
 def on_files(files, config):
@@ -61,10 +59,10 @@ def on_page_markdown(markdown, page, config, files):
 
   def replace(match):
     text, path = match.groups()
-    name = path.removesuffix(".py").replace("/", ".")
-    if name not in modules():
+    api = f"api/{path.removesuffix('.py').replace('/', '.')}.md"
+    if not files.get_file_from_path(api):
       return text
-    return f"[{text}]({posixpath.relpath(f'api/{name}.md', folder or '.')})"
+    return f"[{text}]({posixpath.relpath(api, folder or '.')})"
 
   return _SOURCE_LINK.sub(replace, markdown)
 

@@ -222,6 +222,7 @@ def test_shapes_are_static_for_dynamic_numbers_of_steps(observ, action, dtype):
 def test_brief_segments_have_room_for_a_truncation_at_every_step():
   assert rollout_to_batch.segments(4, 96).room == 4 * 8
   assert rollout_to_batch.segments(4, 1).room == 4
+  assert rollout_to_batch.segments(4, 96, time_limit=16).room == 4 * 8
   assert rollout_to_batch.segments(4, 96, time_limit=15).room == 4 * 96
 
 

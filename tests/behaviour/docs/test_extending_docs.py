@@ -102,7 +102,7 @@ class Layers(keras.Model):
     ),
     ({"algorithm.type": "a2c:A2D"}, "of this name. Did you mean 'A2C'?"),
     ({"algorithm.type": "os:getcwd"}, "the module has no class of this name"),
-    ({"algorithm.type": "wrong:Act"}, "initial_state, noise, learn, encode, var"),
+    ({"algorithm.type": "wrong:Act"}, "lacks the method.s. initial_state, noise, learn, encode, v"),
     (
       {"algorithm.type": "a2c:A2C", "algorithm.kwargs": {"roh": 1}},
       "algorithm.type=a2c:A2C: its constructor takes no argument 'roh'. Did you mean 'rho'?",
