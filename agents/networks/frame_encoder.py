@@ -53,7 +53,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
       one tensor per image space, [N, H, W, frames * C].
     """
     if isinstance(observ, types.FrameIndices):
-      observ = observ.gather_frames()
+      return self._gathered_inputs(observ)
     if not self.stack:
       return self(observ), *self.images(observ)
     frames = tf.reshape(observ, [-1, *observ.shape[2:]])
@@ -62,6 +62,15 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     return vector, *(
       _scale(leaf, _concat_channels(image, self.stack)) for leaf, image in self._images(frames)
     )
+
+  @tf.function(jit_compile=True, autograph=False)
+  def _gathered_inputs(self, observ: types.FrameIndices) -> tuple[tf.Tensor, ...]:
+    """Returns vectors and images in one pass over the frames.
+
+    Separate operations would gather, transpose and convert the frames in turn,
+    which takes several times as long.
+    """
+    return self.inputs(observ.gather_frames())
 
   def _images(self, observ: tf.Tensor) -> list[tuple[spaces.Leaf, tf.Tensor]]:
     """Returns the leaves with images, and their bytes of shape [N, H, W, C]."""
