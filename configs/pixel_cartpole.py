@@ -2,9 +2,10 @@
 
 Stacked frames make speeds visible. Rendering and convolutions take most of the
 time. Therefore this config uses fewer environments, fewer epochs and larger
-minibatches than the default settings, like the config of Atari. The networks
-divide pixels by 255 instead of normalizing observations. Frames are resized
-before the conversion to gray, which is slow for large frames.
+minibatches than the default settings, and computes advantages once per update,
+like the config of Atari. The networks divide pixels by 255 instead of
+normalizing observations. Frames are resized before the conversion to gray,
+which is slow for large frames.
 Needs `pip install 'batched-ppo[pixels]'`.
 """
 
@@ -25,8 +26,7 @@ CONFIG = default.CONFIG.override(
     "algorithm.segment_length": 64,
     "algorithm.update_epochs": 4,
     "algorithm.minibatch_size": 256,
+    "algorithm.recompute_advantages": False,
     "algorithm.normalize_observ": False,
   }
 )
-
-EXPECTED = dict(scores=(500,), interval=(500, 500), minutes=40.7)
