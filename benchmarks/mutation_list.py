@@ -100,8 +100,8 @@ MUTATIONS = (
   Mutation(
     "Direction of KL: penalty",
     "agents/algorithms/loss.py",
-    "kl_gradient is not None:\n      kl = self._distribution.kl(samples.policy, parameters)",
-    "kl_gradient is not None:\n      kl = self._distribution.kl(parameters, samples.policy)",
+    "[start:kl_penalty]\n    kl = self._distribution.kl(samples.policy, parameters)",
+    "[start:kl_penalty]\n    kl = self._distribution.kl(parameters, samples.policy)",
     _UPDATE,
   ),
   Mutation(

@@ -118,18 +118,30 @@ class PPOLoss:
     if config.clip_ratio is not None:
       outside = tf.abs(ratio - 1) > config.clip_ratio
       losses["clip_fraction"] = mean(tf.cast(outside, tf.float32))
-    # --8<-- [start:kl_penalty]
     if config.kl_penalty or kl_gradient is not None:
-      kl = self._distribution.kl(samples.policy, parameters)
-    if config.kl_penalty:
-      loss += self.penalty.weight * mean(kl)  # Equation 8.
+      loss = self._add_kl_terms(loss, parameters, samples, weight, kl_gradient)
+    return loss, losses
+
+  def _add_kl_terms(
+    self,
+    loss: tf.Tensor,
+    parameters: tf.Tensor,
+    samples: Samples,
+    weight: tf.Tensor,
+    kl_gradient: tf.Tensor | None,
+  ) -> tf.Tensor:
+    """Adds KL penalty and KL cutoff to the loss, see `__call__`."""
+    # --8<-- [start:kl_penalty]
+    kl = self._distribution.kl(samples.policy, parameters)
+    if self._config.kl_penalty:
+      loss += self.penalty.weight * masked.mean(kl, weight)  # Equation 8.
     # --8<-- [end:kl_penalty]
     # --8<-- [start:kl_cutoff]
     if kl_gradient is not None:
       slope = tf.gather(kl_gradient, samples.sequence)
       loss += tf.reduce_sum(tf.where(weight > 0, slope * kl, 0.0))
     # --8<-- [end:kl_cutoff]
-    return loss, losses
+    return loss
 
   def _cutoff(
     self, minibatch: minibatches.AnyMinibatch, num_sequences: int

@@ -49,8 +49,7 @@ class RolloutSpec(NamedTuple):
     if not isinstance(state, types.PolicyState):
       state = types.NOTHING  # Batches omit the states of custom algorithms.
     if state.recent:
-      table = frame_stack.index_frames(transitions, state.recent, latest_observ, self.room)
-      transitions = transitions._replace(observ=table.step, next_observ=table.successor)
+      return self._flatten_stacks(transitions, state, latest_observ)
     valid = transitions.valid
     next_valid = tf.concat([valid[1:], tf.zeros_like(valid[:1])], 0)
     last = transitions.terminated | transitions.truncated | ~next_valid
@@ -71,14 +70,23 @@ class RolloutSpec(NamedTuple):
       tf.gather(field, rows) for field in (*flat[:5], flat.valid, last)
     )
     final_observ = tf.gather(flat.next_observ, final_rows)
-    if state.recent:
-      observ = types.FrameIndices(table.frames, observ)
-      final_observ = types.FrameIndices(table.frames, final_observ)
     filled = tf.range(self.rows) < tf.shape(source)[0]
     valid, sequence = filled & valid, _pad(sequence, self.rows)
     context = _recurrent_context(transitions, state.cell) if self.in_place else ()
     return types.Experience(
       observ, action, reward, terminated, truncated, valid, last, sequence, final_observ, context
+    )
+
+  def _flatten_stacks(
+    self, transitions: types.Transition, state: types.PolicyState, latest_observ: tf.Tensor | None
+  ) -> types.Experience:
+    """Flattens positions of frames like observations; see `frame_stack`."""
+    table = frame_stack.index_frames(transitions, state.recent, latest_observ, self.room)
+    positions = transitions._replace(observ=table.step, next_observ=table.successor)
+    batch = self.flatten(positions, state._replace(recent=()))
+    return batch._replace(
+      observ=types.FrameIndices(table.frames, batch.observ),
+      final_observ=types.FrameIndices(table.frames, batch.final_observ),
     )
 
 
@@ -143,9 +151,8 @@ def shares(num_episodes: int, num_envs: int) -> tuple[int, ...]:
 
 def _rows_by_env(num_steps: tf.Tensor, num_envs: int) -> tf.Tensor:
   """Returns the rows of steps [T * B], ordered by environment, then by time."""
-  grid = tf.meshgrid(tf.range(num_envs), tf.range(num_steps), indexing="ij")
-  env, step = tf.unstack(grid, num=2)
-  return tf.reshape(step * num_envs + env, [-1])
+  rows = tf.reshape(tf.range(num_steps * num_envs), [num_steps, num_envs])
+  return tf.reshape(tf.transpose(rows), [-1])
 
 
 def _pad_time(transitions: types.Transition, steps: int) -> types.Transition:

@@ -53,10 +53,8 @@ def initial_carry(
   )
 
 
-def simulate(
-  env: _Env, actor: Actor, carry: types.Carry, num_steps: int, explore: bool
-) -> Simulation:
-  """Steps all environments `num_steps` times.
+def simulate(env: _Env, actor: Actor, carry: types.Carry, num_steps: int) -> Simulation:
+  """Steps all environments `num_steps` times with sampled actions.
 
   The loop stores only actions and packed results. The other tensors are
   computed after the loop, for all steps at once.
@@ -66,13 +64,10 @@ def simulate(
     actor: Chooses the actions.
     carry: Result of `initial_carry` or of the previous simulation.
     num_steps: Number of batched steps, T.
-    explore: True samples actions; false takes the mode of their distribution.
 
   Returns:
     Transitions of shape [T, B, ...], and the carry after these steps.
   """
-  if not explore:
-    return _loop(env, actor, carry, num_steps, lambda step: None)[0]
   # Draws the noise of all steps before the loop. Between two steps, the draw
   # would take several times as long, because environments evict the CPU caches.
   noise = tf.map_fn(

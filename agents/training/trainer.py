@@ -107,8 +107,7 @@ class Trainer:
         middle = tf.timestamp()
       check = tf.debugging.Assert(tf.reduce_any(transitions.valid), [_NO_VALID_STEP])
       with tf.control_dependencies([middle, check]):
-        valid = tf.identity(transitions.valid)
-      rollout = transitions._replace(valid=valid)
+        rollout = transitions._replace(valid=tf.identity(transitions.valid))
       batch = self.rollout_spec.flatten(rollout, carry.state, simulation.carry.observ)
       metrics, advantage = self.algorithm.learn(batch, carry.step_counter, progress)
       with tf.control_dependencies(list(metrics.values())):
@@ -133,7 +132,7 @@ class Trainer:
     spec = self.rollout_spec
     arguments = self.train_env, self._actor, carry, spec.steps
     if spec.quota is None:
-      return simulate.simulate(*arguments, explore=True)
+      return simulate.simulate(*arguments)
     simulation, _ = simulate.simulate_episodes(
       *arguments, explore=True, episodes_left=tf.constant(spec.quota)
     )
@@ -167,9 +166,7 @@ class Trainer:
       with self.train_env.original_errors():
         results = self.train_epoch(self._carry, tf.constant(progress, tf.float32))
     except tf.errors.InvalidArgumentError as error:
-      for text in (_NO_VALID_STEP, frame_stack.TOO_MANY_TRUNCATIONS):
-        if text in error.message:
-          raise errors.EnvironmentsError(text) from None
+      _raise_explained(error)
       raise
     carry, metrics, samples, seconds = results
     finished, state = self._collected(samples)
@@ -404,6 +401,13 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]) -> None:
       f"{sorted({name for name, _ in differing})}."
     )
   algorithm.assign(saved)
+
+
+def _raise_explained(error: tf.errors.InvalidArgumentError) -> None:
+  """Raises EnvironmentsError if an assertion of the graph has failed."""
+  for text in (_NO_VALID_STEP, frame_stack.TOO_MANY_TRUNCATIONS):
+    if text in error.message:
+      raise errors.EnvironmentsError(text) from None
 
 
 def _select(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

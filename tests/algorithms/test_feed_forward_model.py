@@ -71,7 +71,7 @@ def _rollouts(algorithm, config, batch, num_rollouts=3):
   spec = build.rollout_spec(config)
   carry = simulate.initial_carry(batch.reset(), state=algorithm.initial_state(len(batch)))
   collect = tf.function(
-    lambda carry: simulate.simulate(env, algorithm, carry, _STEPS, True), autograph=False
+    lambda carry: simulate.simulate(env, algorithm, carry, _STEPS), autograph=False
   )
   for _ in range(num_rollouts):
     played = collect(carry)

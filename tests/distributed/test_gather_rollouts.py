@@ -39,7 +39,7 @@ def _env(rows):
 
 def _simulate(env, algorithm, carry, episodes_left):
   if episodes_left is None:
-    return simulate.simulate(env, algorithm, carry, 9, explore=True)
+    return simulate.simulate(env, algorithm, carry, 9)
   simulation, _ = simulate.simulate_episodes(
     env, algorithm, carry, 20, explore=True, episodes_left=tf.constant(episodes_left)
   )

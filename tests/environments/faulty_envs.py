@@ -624,6 +624,14 @@ class SlowReset(toy.Counter):
     return super().reset(seed=seed)
 
 
+class FewSignsOfLife(toy.Counter):
+  """Resets in every step; its worker sends one sign of life per second."""
+
+  def __init__(self):
+    super().__init__(length=1)
+    worker_main._SECONDS_BETWEEN_HEARTBEATS = 1.0
+
+
 class WaitsForReset(toy.Counter):
   """Sends a sign of life after each reset; some resets wait for another one.
 

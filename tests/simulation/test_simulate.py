@@ -56,7 +56,10 @@ def _player(batch, actor, num_steps, explore=True):
 
   @tf.function
   def play(carry):
-    return simulate.simulate(env, actor, carry, num_steps, explore)
+    if explore:
+      return simulate.simulate(env, actor, carry, num_steps)
+    left = tf.fill([len(env)], 99)  # More episodes than the steps contain.
+    return simulate.simulate_episodes(env, actor, carry, num_steps, False, left)[0]
 
   return lambda carry: tf.nest.map_structure(lambda tensor: tensor.numpy(), play(carry))
 
@@ -240,7 +243,7 @@ def test_shapes_are_static_while_tracing():
 
     @tf.function
     def play(carry):
-      played = simulate.simulate(env, _CountingActor(), carry, 4, explore=True)
+      played = simulate.simulate(env, _CountingActor(), carry, 4)
       # The number of ended episodes is dynamic.
       assert played.transitions.final_observ.shape.as_list() == [None, 2]
       played = played._replace(transitions=played.transitions._replace(final_observ=()))

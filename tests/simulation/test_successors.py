@@ -134,7 +134,7 @@ def _simulator(batch):
   @functools.partial(tf.function, autograph=False)
   def run(carry, target):
     if isinstance(target, int):
-      return simulate.simulate(env, _Actor(), carry, target, True)
+      return simulate.simulate(env, _Actor(), carry, target)
     return simulate.simulate_episodes(
       env, _Actor(), carry, 40, True, tf.constant(target, tf.int32)
     )[0]

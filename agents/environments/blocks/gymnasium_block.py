@@ -113,7 +113,9 @@ class GymnasiumBlock(base.BlockBase):
     if failed:
       offsets = [offset for offset in offsets if offset not in failed]
     outcomes = self._step_active(offsets, self._scale_action(arrays["action"])) | failed
-    self._check_finite(outcomes)
+    columns = *self._float_columns, arrays["reward"]
+    if not all(np.isfinite(column).all() for column in columns):
+      self._fail_not_finite(columns, outcomes)
     reports = {}
     for offset, outcome in outcomes.items():
       if isinstance(outcome, str):
@@ -287,11 +289,8 @@ class GymnasiumBlock(base.BlockBase):
         yield str(failure)
         self._build(offset)
 
-  def _check_finite(self, outcomes: Outcomes) -> None:
+  def _fail_not_finite(self, columns: Sequence[np.ndarray], outcomes: Outcomes) -> None:
     """Adds a failure for each environment that returned NaN or infinity."""
-    columns = *self._float_columns, self._arrays["reward"]
-    if all(np.isfinite(column).all() for column in columns):
-      return
     finite = np.all([np.isfinite(x).all(tuple(range(1, x.ndim))) for x in columns], axis=0)
     for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):

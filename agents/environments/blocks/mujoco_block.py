@@ -92,7 +92,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
 
   def _step_active(self, offsets: list[int], actions: np.ndarray) -> gymnasium_block.Outcomes:
     task = self._task
-    if task is None:
+    if task is None or not offsets:
       return super()._step_active(offsets, actions)
     outcomes: gymnasium_block.Outcomes = {}
     rows = self._rows(offsets)
@@ -102,11 +102,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         task.simulate(offset)
       except BaseException as error:
         outcomes[offset] = self._tolerate(error, offset)
-    if outcomes:
-      offsets = [offset for offset in offsets if offset not in outcomes]
-      rows = self._rows(offsets)
-    if not offsets:
-      return outcomes
+    # Also computes the rows of failed environments, which `step` overwrites.
     result = task.compute_step(rows, actions[rows])
     self._lengths[rows] += 1
     staggered = self._staggered[rows]
@@ -119,12 +115,13 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     arrays["truncated"][rows] = truncated
     for row in np.flatnonzero(result.terminated | truncated).tolist():
       offset = offsets[row]
-      outcomes[offset] = {
+      outcome: dict[str, Any] = {
         **episode_data.numbers(result.info(row)),
         **({"cut_short": True} if staggered[row] and at_limit[row] and truncated[row] else {}),
         **self._randomization[offset],
         "reward_parts": task.reward_sums(offset),
       }
+      outcomes.setdefault(offset, outcome)  # Keeps failures.
     return outcomes
 
   def _rows(self, offsets: list[int]) -> Any:
@@ -143,8 +140,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         for key, value in info.items()
         if isinstance(key, str) and key.startswith(domain_randomization.PREFIX)
       }
-      limit = min(limits, default=(sys.maxsize, False))
-      self._limits[offset], self._staggered[offset] = limit
+      self._limits[offset], self._staggered[offset] = min(limits, default=(sys.maxsize, False))
 
   def _build(self, offset: int) -> None:
     super()._build(offset)

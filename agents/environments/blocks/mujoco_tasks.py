@@ -48,7 +48,8 @@ class VectorizedMujocoTask:
   _fields: tuple[str, ...] = ()
   # Fields of `MjModel` that the formulas read.
   _model_fields: tuple[str, ...] = ()
-  # Observed fields, each with the index of its first observed row.
+  # Observed fields, each with the index of its first observed row. Tasks with
+  # observed fields implement `_contact`.
   _observed_fields: tuple[tuple[str, int], ...] = ()
 
   def __init__(self, envs: Sequence[Any], share_models: bool = True) -> None:
@@ -190,14 +191,8 @@ class VectorizedMujocoTask:
       parts["reward_survive"] = healthy * env._healthy_reward
       reward = reward + parts["reward_survive"]
       terminated = ~healthy & env._terminate_when_unhealthy
-    if contact := self._contact(indices):
-      forces, contact_cost = contact
-      parts["reward_contact"] = -contact_cost
-      cost = cost + contact_cost
-      for name, first_row in self._observed_fields:
-        if getattr(env, f"_include_{name}_in_observation"):
-          field = forces if name == "cfrc_ext" else self._copies[name][indices]
-          observ.append(field[:, first_row:].reshape(len(qpos), -1))
+    if self._observed_fields:
+      cost = cost + self._add_contact(indices, observ, parts)
     for name, values in parts.items():
       self._reward_sums[name][indices] += values
 
@@ -235,14 +230,29 @@ class VectorizedMujocoTask:
     """
     return None
 
-  def _contact(self, indices: Any) -> tuple[np.ndarray, np.ndarray] | None:
+  def _add_contact(
+    self, indices: Any, observ: list[np.ndarray], parts: dict[str, np.ndarray]
+  ) -> np.ndarray:
+    """Adds observed fields to `observ`, and the contact cost to `parts`.
+
+    Returns:
+      Contact costs, of shape [number of indices].
+    """
+    forces, cost = self._contact(indices)
+    parts["reward_contact"] = -cost
+    for name, first_row in self._observed_fields:
+      if getattr(self._envs[0], f"_include_{name}_in_observation"):
+        field = forces if name == "cfrc_ext" else self._copies[name][indices]
+        observ.append(field[:, first_row:].reshape(len(field), -1))
+    return cost
+
+  def _contact(self, indices: Any) -> tuple[np.ndarray, np.ndarray]:
     """Returns contact forces and contact costs of some environments.
 
     Returns:
-      Arrays of shape [number of indices, bodies, 6] and [number of indices];
-      None if the task has no contact cost.
+      Arrays of shape [number of indices, bodies, 6] and [number of indices].
     """
-    return None
+    raise NotImplementedError
 
   def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray) -> dict[str, Any]:
     """Returns the task-specific entries of one environment's info."""

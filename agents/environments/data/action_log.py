@@ -89,14 +89,12 @@ class ActionLog:
     Raises:
       EnvironmentFailure: If more episodes fail than the budget allows.
     """
-    ended: np.ndarray | None = None  # Stays None in most steps.
+    ended = episode_data.ended(arrays) if reports or may_wait else None  # None in most steps.
     next_seeds = {
       index - self.first: report.next_seed
       for index, report in reports.items()
       if report.next_seed and not report.failed_resets
     }
-    if reports or may_wait:
-      ended = episode_data.ended(arrays)
     finished = self.record(arrays["action"], arrays["active"], arrays["reward"], ended, next_seeds)
     for offset, episode in finished.items():
       report = reports[self.first + offset]

@@ -150,9 +150,13 @@ class WorkerConnection:
       try:
         return transfer(*args)
       except BlockingIOError:
-        ready = select.poll()
-        ready.register(self.socket, event)
-        if not ready.poll(1000) and self.process.poll() is not None:
-          raise self.process.death() from None
-        if self._timeout and time.monotonic() > start + self._timeout:
-          raise self.process.kill_unresponsive(self._timeout) from None
+        self._wait_for(event, start)
+
+  def _wait_for(self, event: int, start: float) -> None:
+    """Waits until the socket may be ready, or raises `WorkerDied`."""
+    ready = select.poll()
+    ready.register(self.socket, event)
+    if not ready.poll(1000) and self.process.poll() is not None:
+      raise self.process.death() from None
+    if self._timeout and time.monotonic() > start + self._timeout:
+      raise self.process.kill_unresponsive(self._timeout) from None

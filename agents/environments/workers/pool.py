@@ -285,14 +285,18 @@ class WorkerPool:
       except process.WorkerDied as death:
         if deadline is not None or not self._can_replace():
           raise
-        replacement.replace_worker(
-          self._workers[death.number],
-          death,
-          self._open,
-          self._requests,
-          self.failure_budget,
-          lambda worker, min_seconds: self._answer([worker], self._limit(min_seconds)).unwrap(),
-        )
+        self._replace(death)
+
+  def _replace(self, death: process.WorkerDied) -> None:
+    """Replaces a dead worker; see `replacement.replace_worker`."""
+    replacement.replace_worker(
+      self._workers[death.number],
+      death,
+      self._open,
+      self._requests,
+      self.failure_budget,
+      lambda worker, min_seconds: self._answer([worker], self._limit(min_seconds)).unwrap(),
+    )
 
   def _can_replace(self) -> bool:
     """Returns whether a new worker could continue the work of a dead one.
@@ -326,19 +330,38 @@ class WorkerPool:
           mujoco_warnings.warn(warning)
         return answer
       waited = time.monotonic() - before
-      if waited > 2 * _SECONDS_TO_CHECK:  # Ctrl-Z has stopped all processes.
-        for worker in workers:
-          worker.since += waited
-      if deadline is None and ready:
-        raise Interrupted("Interrupted while environments were stepping.")
-      if deadline is not None and time.monotonic() > deadline:
-        raise TimeoutError("The workers did not answer in time.")
-      # A child of an environment may hold a dead worker's connection open.
-      for worker in self._workers:
-        if not worker.has_answered() and worker in workers:
-          worker.check_alive(seconds)
-      if ready:
-        time.sleep(0.001)  # The next `poll` returns at once, too.
+      self._check_late(workers, seconds, deadline, waited, is_interrupted=bool(ready))
+
+  def _check_late(
+    self,
+    workers: list[connection.WorkerConnection],
+    seconds: float,
+    deadline: float | None,
+    waited: float,
+    is_interrupted: bool,
+  ) -> None:
+    """Checks whether to wait longer for an answer that has not arrived.
+
+    Args:
+      workers: See `_answer`.
+      seconds: See `_answer`.
+      deadline: See `_answer`.
+      waited: Seconds since the previous check.
+      is_interrupted: Whether `interrupt_fd` is readable.
+    """
+    if waited > 2 * _SECONDS_TO_CHECK:  # Ctrl-Z has stopped all processes.
+      for worker in workers:
+        worker.since += waited
+    if deadline is None and is_interrupted:
+      raise Interrupted("Interrupted while environments were stepping.")
+    if deadline is not None and time.monotonic() > deadline:
+      raise TimeoutError("The workers did not answer in time.")
+    # A child of an environment may hold a dead worker's connection open.
+    for worker in self._workers:
+      if not worker.has_answered() and worker in workers:
+        worker.check_alive(seconds)
+    if is_interrupted:
+      time.sleep(0.001)  # The next `poll` returns at once, too.
 
   def _limit(self, min_seconds: float = 0.0) -> float:
     """Returns the limit in seconds for an answer; 0 disables it."""
@@ -401,8 +424,7 @@ class RemoteBlock:
     """
     reports: dict[int, Any] = {}
     for result in self._pool.wait(self._steps.pop(0)):
-      if result:
-        reports.update(result)
+      reports.update(result or {})
     return reports
 
   def request(self, name: str, *args: Any) -> list[Any]:

@@ -71,6 +71,7 @@ def _serve(connection: socket.socket) -> None:
         # Reading every byte with `recv_fds` would take twice as long.
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         continue
+      last_beat = time.monotonic()  # Short requests need no sign of life.
       stepping = command != protocol.REQUEST
       try:
         if stepping:

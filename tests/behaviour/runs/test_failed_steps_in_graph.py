@@ -41,7 +41,7 @@ def env(request):
 def test_sequences_end_before_failed_steps(env):
   carry = simulate.initial_carry(env.batch_env.reset())
   played = tf.function(
-    lambda carry: simulate.simulate(env, _ZeroActor(), carry, _STEPS, True), autograph=False
+    lambda carry: simulate.simulate(env, _ZeroActor(), carry, _STEPS), autograph=False
   )(carry)
   failed_episodes = [
     episode for failure in env.batch_env.failure_budget.drain() for episode in failure.episodes

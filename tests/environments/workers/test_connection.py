@@ -10,6 +10,7 @@ import time
 import pytest
 
 from agents.environments import batch_env
+from agents.environments.workers import connection
 from agents.environments.workers import pool as pool_lib
 from agents.environments.workers import process as process_lib
 from tests import toy
@@ -38,6 +39,23 @@ def test_death_between_two_requests_is_reported_by_the_next_one(use):
     scripts.wait_for_exit(workers.pids[:1], 5)
     with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
       use(batch)
+
+
+@pytest.mark.slow
+def test_short_steps_send_no_sign_of_life(monkeypatch):
+  answers = []
+  original = connection.WorkerConnection.receive
+
+  def receive(self):
+    answers.append(original(self))
+    return answers[-1]
+
+  monkeypatch.setattr(connection.WorkerConnection, "receive", receive)
+  with pool_lib.WorkerPool(1) as workers:
+    batch = interrupts.batch_after_one_step([faulty_envs.FewSignsOfLife], workers)
+    time.sleep(1.1)  # The next step resets later than a second after this one.
+    interrupts.step(batch)
+  assert len(answers) >= 3 and None not in answers
 
 
 @pytest.mark.slow
