@@ -3,8 +3,9 @@
 The settings follow Schulman et al. (2017), with the changes that most
 implementations make. Rewards are clipped to [-1, 1], because the size of scores
 differs between games. An agent step lasts four frames, and the clip range of
-PPO is small. Actions are not sticky. The loss of a life does not end an
-episode, because Gymnasium's wrapper would then start a new game.
+PPO is small. Actions and values follow the convolutional network directly, as
+in Mnih et al. (2015). Actions are not sticky. The loss of a life does not end
+an episode, because Gymnasium's wrapper would then start a new game.
 Needs `pip install 'batched-ppo[atari]'`.
 """
 
@@ -18,6 +19,8 @@ CONFIG = default.CONFIG.override(
     "steps": 10_000_000,
     "num_envs": 8,
     "network.frame_stack": 4,
+    "network.policy_layers": [],
+    "network.value_layers": [],
     "algorithm.segment_length": 128,
     "algorithm.update_epochs": 4,
     "algorithm.minibatch_size": 256,

@@ -4,8 +4,10 @@ Stacked frames make speeds visible. Rendering and convolutions take most of the
 time. Therefore this config uses fewer environments, fewer epochs and larger
 minibatches than the default settings, and computes advantages once per update,
 like the config of Atari. The networks divide pixels by 255 instead of
-normalizing observations. Frames are resized before the conversion to gray,
-which is slow for large frames.
+normalizing observations. Actions and values follow the convolutional network
+without hidden layers of their own: with such layers, one of three seeds learned
+nothing. Frames are resized before the conversion to gray, which is slow for
+large frames.
 Needs `pip install 'batched-ppo[pixels]'`.
 """
 
@@ -23,6 +25,8 @@ CONFIG = default.CONFIG.override(
     "steps": 300_000,
     "num_envs": 16,
     "network.frame_stack": 4,
+    "network.policy_layers": [],
+    "network.value_layers": [],
     "algorithm.segment_length": 64,
     "algorithm.update_epochs": 4,
     "algorithm.minibatch_size": 256,
