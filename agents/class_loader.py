@@ -36,6 +36,8 @@ def find(name: str) -> Any:
     ImportError: If the module does not exist.
   """
   module_name, _, attribute = name.partition(":")
+  if not module_name or module_name.startswith("."):
+    raise ImportError(f"'{module_name}' is not the complete name of a module")
   return getattr(importlib.import_module(module_name), attribute, None)
 
 

@@ -7,6 +7,7 @@ field per part. TensorFlow has no structured types, so the graph receives the
 bytes of the element as a vector. `leaves` lists the byte offset of each part.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -98,10 +99,12 @@ def check(observation: gymnasium.Space, action: gymnasium.Space) -> None:
     action: Action space.
 
   Raises:
-    TypeError: If no array can represent values of one of the spaces.
+    TypeError: If no array can represent values of one of the spaces, or if
+      observations have no elements.
   """
-  dtype(observation)
   dtype(action, is_action=True)
+  if not any(math.prod(leaf.shape) for leaf in leaves(observation)):
+    raise TypeError(f"Observation space {observation} is not supported: it has no elements.")
 
 
 def leaves(

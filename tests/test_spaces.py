@@ -214,6 +214,16 @@ def test_integer_boxes_are_refused_as_action_spaces():
     spaces.check(_BOX, space)
 
 
+_EMPTY = gym.Box(-1, 1, (0,), np.float32)
+
+
+@pytest.mark.parametrize("space", [_EMPTY, gym.Tuple([_EMPTY])])
+def test_observations_without_elements_are_refused(space):
+  with pytest.raises(TypeError, match="Observation space .* has no elements"):
+    spaces.check(space, _BOX)
+  spaces.check(gym.Tuple([_EMPTY, _BOX]), _BOX)
+
+
 @pytest.mark.parametrize("space", [gym.Dict({}), gym.Tuple([])])
 def test_empty_composite_spaces_are_refused(space):
   with pytest.raises(TypeError, match="it has no (parts|elements)"):

@@ -148,7 +148,10 @@ def render(crash: crash_folder.Crash, path: pathlib.Path) -> list[ReplayedEpisod
     )
     for episode, replayed in played
   )
-  path.parent.mkdir(parents=True, exist_ok=True)
+  try:
+    path.parent.mkdir(parents=True, exist_ok=True)
+  except OSError as error:
+    raise config_lib.ConfigError(f"--film {path}: {error}") from None
   write_videos.record([video.Video(str(path), tiles)], crash.config)
   return [replayed for _, replayed in played]
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from agents import config as config_lib
 from agents.commands import parsing
 from agents.reports import results
+from agents.training.run_folder import atomic_write
 
 
 class Report(NamedTuple):
@@ -50,8 +51,10 @@ def main(argv: list[str] | None = None) -> int:
   parsing.add_json(parser, "the paths of the files")
   with parsing.parsed(parser, argv) as args:
     out = pathlib.Path(args.out).expanduser()
-    if out.suffix == ".csv":
-      parser.error(f"--out {out}: name the HTML file; the CSV file is written to the same folder.")
+    if out.suffix == ".csv" or not out.name:
+      parser.error(
+        f"--out '{args.out}': name the HTML file; the CSV file is written to the same folder."
+      )
     args.result = report(results.find(args.runs), out)
   return 0
 
@@ -86,7 +89,8 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path) -> Report:
   tasks = ", ".join(dict.fromkeys(group.task for group in groups))
   table = out.with_name(f"{out.stem}-points.csv")
   out.parent.mkdir(parents=True, exist_ok=True)
-  out.write_text(page.page(groups, f"Runs of {tasks}"))
-  table.write_text(page.points(groups))
+  for path, text in ((out, page.page(groups, f"Runs of {tasks}")), (table, page.points(groups))):
+    with atomic_write.open_file(path) as file:
+      file.write(text.encode())
   print(f"Written: {out}, {table} ({len(runs)} run{'s' * (len(runs) != 1)})")
   return Report(out, table, [run.path for run in runs])

@@ -18,6 +18,7 @@ from typing import Any
 from agents import config as config_lib
 from agents.commands import parsing
 from agents.stress import disturbances
+from agents.training.run_folder import atomic_write
 from agents.zoo import entries
 
 # Functions import Gymnasium and TensorFlow, because `--help` needs neither.
@@ -94,7 +95,8 @@ def _stress(args: argparse.Namespace) -> dict[str, Any]:
 
     build.setup(folder.config.override({"device": "cpu"}))
   written = report.make(folder, path, names, args.num_episodes, not args.no_films)
-  out.write_text(page.page(written))
+  with atomic_write.open_file(out) as file:
+    file.write(page.page(written).encode())
   print(f"Written: {out}")
   return {
     "page": out,

@@ -23,7 +23,7 @@ from agents.commands.shared import drive_robot
 from agents.environments.making import make
 from agents.robots import drive
 from agents.training.monitoring import quiet_imports, recent_episodes
-from agents.training.run_folder import checkpoint, run_folder
+from agents.training.run_folder import atomic_write, checkpoint, run_folder
 from agents.videos import video, write_videos
 from agents.zoo import entries
 
@@ -291,5 +291,6 @@ def _record(
     for each in videos
     for tile in each.tiles
   ]
-  (outdir / "episodes.json").write_text(json.dumps([*kept, *rendered], indent=2) + "\n")
+  with atomic_write.open_file(outdir / "episodes.json") as file:
+    file.write((json.dumps([*kept, *rendered], indent=2) + "\n").encode())
   return [{**episode, "file": outdir / episode["file"]} for episode in rendered]

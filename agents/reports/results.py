@@ -128,11 +128,21 @@ def read(path: pathlib.Path) -> RunResults:
     text = metrics.read_text() if metrics.exists() else ""
     rows = [json.loads(line) for line in text.split("\n")[:-1]]
     for row in rows:
-      if {"phase", "step", "return_mean"} - row.keys():
+      if not _is_report(row):
         raise ValueError(f"{row!r} is not a report.")
-  except (ValueError, AttributeError, RecursionError) as error:
+  except (ValueError, RecursionError) as error:
     raise config_lib.ConfigError(f"{metrics} is damaged: {error}") from None
   return RunResults(name or path.name, path, folder.config, rows)
+
+
+def _is_report(row: Any) -> bool:
+  """Returns whether a row has the fields that all reports have."""
+  return (
+    isinstance(row, dict)
+    and row.get("phase") in ("train", "eval")
+    and all(isinstance(row.get(name), (int, float)) for name in ("step", "seconds"))
+    and isinstance(row.get("return_mean", ""), (int, float, type(None)))
+  )
 
 
 def group(runs: Sequence[RunResults]) -> list[RunGroup]:

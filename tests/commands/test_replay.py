@@ -142,7 +142,12 @@ def test_video_shows_the_steps_before_the_failure(num_episodes, tmp_path, capsys
 
 def test_video_errors_are_user_errors(tmp_path, capsys):
   folder = _save(tmp_path, "tests.videos.canvas:Canvas", {"render_fault": "error"}, _failed(9))
-  for name, reason in (("a.gif", "must end in .mp4"), ("a.mp4", "No paint left")):
+  (tmp_path / "file").touch()
+  for name, reason in (
+    ("a.gif", "must end in .mp4"),
+    ("a.mp4", "No paint left"),
+    ("file/a.mp4", "File exists"),
+  ):
     with pytest.raises(SystemExit) as caught:
       replay.main([folder, "--film", str(tmp_path / name)])
     assert caught.value.code == 2

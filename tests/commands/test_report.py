@@ -63,6 +63,7 @@ def test_json_has_the_files_and_the_runs(tmp_path, capsys):
     (["nowhere"], 2, "nowhere: there is no run folder"),
     (["empty"], 2, "no run has any scores yet"),
     (["good", "--out", "x.csv"], 2, "name the HTML file"),
+    (["good", "--out", ""], 2, "name the HTML file"),
     (["good", "--out", "good"], 1, "good"),
   ],
 )

@@ -27,9 +27,19 @@ def test_incomplete_last_line_is_ignored(tmp_path):
   assert [row["return_mean"] for row in results.read(path).rows] == [1.0, 2.0]
 
 
-def test_damaged_metrics_raise_an_error(tmp_path):
+@pytest.mark.parametrize(
+  "line",
+  [
+    "{]",
+    "3",
+    '{"phase": "eval", "step": 5, "return_mean": 3}',
+    '{"phase": "eval", "step": 5, "seconds": 1}',
+    '{"phase": "eval", "step": 5, "seconds": "1", "return_mean": 3}',
+  ],
+)
+def test_damaged_metrics_raise_an_error(line, tmp_path):
   path = folders.make(tmp_path / "1-cheetah", [1.0])
-  (path / "metrics.jsonl").write_text("{]\n")
+  (path / "metrics.jsonl").write_text(f"{line}\n")
   with pytest.raises(config_lib.ConfigError, match="metrics.jsonl is damaged"):
     results.read(path)
 

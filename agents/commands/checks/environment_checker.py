@@ -103,7 +103,7 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
   except Exception as error:
     advice = (
       " reset() must return 2 values, and step() must return 5."
-      if "values to unpack" in str(error)
+      if "values to unpack" in _text(error)
       else ""
     )
     yield CheckResult(
@@ -115,7 +115,8 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
   for check in _CHECKS:
     skipped = check.needs_all and num_harmful > 0
     try:
-      problems = [] if skipped else list(check.find(trial))
+      with make.exits_as_errors():
+        problems = [] if skipped else list(check.find(trial))
     except Exception as error:
       problems = [Problem(describe(error), "Correct the cause of this error.")]
     result = CheckResult(check.title, problems, skipped)
@@ -138,7 +139,7 @@ def describe(error: Exception) -> str:
     f" ({os.path.basename(frame.filename)}, line {frame.lineno}, in {frame.name})"
     for frame in frames[-1:]
   ]
-  return f"{type(error).__name__}: {_plain(str(error))}{''.join(places)}"
+  return f"{type(error).__name__}: {_plain(_text(error))}{''.join(places)}"
 
 
 def steps_per_second(constructor: make.MakeEnv) -> float:
@@ -155,6 +156,7 @@ def steps_per_second(constructor: make.MakeEnv) -> float:
     return steps / (time.perf_counter() - start)
 
 
+@make.exits_as_errors()
 def _try(constructor: make.MakeEnv) -> _Trial:
   """Builds two environments, plays some steps, and closes both."""
   with contextlib.closing(constructor()) as env:
@@ -391,6 +393,14 @@ _CHECKS = (
   ),
   _Check("passes Gymnasium's checker", _check_with_gymnasium, needs_all=True),
 )
+
+
+def _text(error: Exception) -> str:
+  """Returns the message of an error, which may fail, too."""
+  try:
+    return str(error)
+  except Exception as other:
+    return f"its message can't be shown, because __str__ raised {type(other).__name__}"
 
 
 def _plain(text: str) -> str:

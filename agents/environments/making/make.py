@@ -102,7 +102,7 @@ class MakeEnv:
       env = wrappers.FrameDelta(env)
     if config.max_length:
       env = gymnasium.wrappers.TimeLimit(env, config.max_length)
-    elif not _has_time_limit(env):
+    elif not _time_limits(env):
       env = wrappers.DefaultTimeLimit(env, DEFAULT_MAX_LENGTH)
     if self.short:
       env = wrappers.StaggeredTimeLimit(env, *self.short)
@@ -166,6 +166,25 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int) -> list[MakeEnv]
   ]
 
 
+@contextlib.contextmanager
+def exits_as_errors() -> Iterator[None]:
+  """Context that raises an error if an environment calls `sys.exit`.
+
+  Otherwise, the program would end without a message.
+
+  Yields:
+    None.
+
+  Raises:
+    RuntimeError: If the context raises SystemExit.
+  """
+  try:
+    yield
+  except SystemExit as error:
+    raise RuntimeError(f"The environment has called sys.exit({error.code!r}).") from error
+
+
+@exits_as_errors()
 def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
   """Checks a config by building its environment.
 
@@ -228,7 +247,7 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
     and not wrapper.changes_only_model
   ]
   notes += mujoco_version.notes(env)
-  if not _has_time_limit(env):
+  if not _time_limits(env):
     notes.append(
       f"{config.id} declares no time limit. Episodes that do not end by "
       f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps; set "
@@ -269,9 +288,8 @@ def time_limit(env: gymnasium.Env, config: config_lib.Env) -> int | None:
   """
   if config.max_length:
     return config.max_length
-  if not (_has_time_limit(env) and env.spec and env.spec.max_episode_steps):
-    return None
-  return -(-env.spec.max_episode_steps // config.action_repeat)
+  limits = _time_limits(env)
+  return -(-min(limits) // config.action_repeat) if limits else None
 
 
 def stated_length(config: config_lib.Env) -> int | None:
@@ -316,13 +334,17 @@ def _is_config_mistake(error: Exception) -> bool:
   ) and isinstance(error, (AssertionError, AttributeError, TypeError, ValueError, OSError))
 
 
-def _has_time_limit(env: gymnasium.Env) -> bool:
-  """Returns whether an environment has a time limit from task or config."""
-  return any(
-    isinstance(wrapper, gymnasium.wrappers.TimeLimit)
-    and not isinstance(wrapper, wrappers.DefaultTimeLimit)
+def _time_limits(env: gymnasium.Env) -> list[int]:
+  """Returns the time limits from task and config, in steps of the simulator.
+
+  A limit from `env.max_length` is in steps of the agent.
+  """
+  return [
+    wrapper._max_episode_steps
     for wrapper in wrappers.chain(env)
-  )
+    if isinstance(wrapper, gymnasium.wrappers.TimeLimit)
+    and not isinstance(wrapper, wrappers.DefaultTimeLimit)
+  ]
 
 
 def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:

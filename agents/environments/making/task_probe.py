@@ -23,6 +23,7 @@ class Probe(NamedTuple):
   has_constant_rewards: bool  # Whether rewards do not depend on the state.
 
 
+@make.exits_as_errors()
 def probe(config: config_lib.Env) -> Probe:
   """Builds the environment of a task and plays a few steps.
 
@@ -60,7 +61,7 @@ def _has_constant_rewards(env: gymnasium.Env) -> bool:
   termination would tell something, too. Failures are left to training.
   """
   # Environments may use TensorFlow, which would print log messages.
-  with tensorflow_log.hidden(), contextlib.suppress(Exception):
+  with tensorflow_log.hidden(), contextlib.suppress(Exception, SystemExit):
     episodes = [_play(env, seed) for seed in range(_EPISODES)]
     (first_observ, first_rewards), *others = episodes
     return all(

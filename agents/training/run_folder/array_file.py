@@ -11,6 +11,9 @@ from typing import IO, Any
 import numpy as np
 
 _CHUNK_BYTES = 2**20
+# Characters of the description of an array. NumPy's limit of 10,000 is too low
+# for observations with hundreds of named parts.
+_MAX_HEADER_SIZE = 10**6
 
 # Receives the number of bytes of each array by name, before arrays are read.
 # Raises an error if an array is too large.
@@ -45,7 +48,9 @@ def read(
     for name, member in members.items():
       if select(name):
         with archive.open(member) as stream:
-          arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+          arrays[name] = np.lib.format.read_array(
+            stream, allow_pickle=False, max_header_size=_MAX_HEADER_SIZE
+          )
     return arrays
 
 
@@ -125,7 +130,7 @@ def _check_header(stream: IO[bytes], num_bytes: int, max_dimension: int) -> None
   }.get(version[0])
   if read_header is None:
     raise ValueError(f"arrays of format {version} are not supported")
-  shape, _, dtype = read_header(stream)
+  shape, _, dtype = read_header(stream, max_header_size=_MAX_HEADER_SIZE)
   if dtype.hasobject:
     raise ValueError(f"arrays of type {dtype} are not supported")
   # An array without bytes can have dimensions of any size.

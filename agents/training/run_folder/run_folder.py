@@ -208,8 +208,14 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
     ConfigError: If the folder cannot be created.
   """
   parent = pathlib.Path(logdir).expanduser().absolute()
+  try:
+    str(parent).encode()
+  except UnicodeEncodeError:
+    raise config_lib.ConfigError(
+      f"--logdir {logdir!r}: TensorBoard needs a path that is valid UTF-8."
+    ) from None
   latest = max(map(_position, _runs(parent)), default=("", 0))
-  time, last = max(latest, (f"{datetime.datetime.now():%Y%m%dT%H%M%S}", 0))
+  time, last = max(latest, (_timestamp(datetime.datetime.now()), 0))
   for number in itertools.count(last + 1):
     path = parent / f"{time}{f'.{number}' * (number > 1)}-{name}"
     try:
@@ -233,9 +239,12 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
   """Returns all runs in a folder, the oldest first."""
 
-  # Runs of earlier versions with the same time have no numbers.
-  def order(run: pathlib.Path) -> tuple[tuple[str, int], int, str]:
-    return _position(run), (run / "config.yaml").stat().st_mtime_ns, run.name
+  # Runs of earlier versions with the same time have no numbers, and renamed
+  # runs have no time.
+  def order(run: pathlib.Path) -> tuple[str, int, float, str]:
+    time, number = _position(run)
+    changed = (run / "config.yaml").stat().st_mtime
+    return time or _timestamp(datetime.datetime.fromtimestamp(changed)), number, changed, run.name
 
   return sorted((path.parent for path in logdir.glob("*/config.yaml")), key=order)
 
@@ -244,6 +253,11 @@ def _position(run: pathlib.Path) -> tuple[str, int]:
   """Returns the time and the number in the name of a run; see `create`."""
   found = re.match(r"(\d{8}T\d{6})(?:\.(\d+))?-", run.name)
   return (found[1], int(found[2] or 1)) if found else ("", 0)
+
+
+def _timestamp(time: datetime.datetime) -> str:
+  """Returns a time as in the name of a run."""
+  return f"{time:%Y%m%dT%H%M%S}"
 
 
 def _has_checkpoint(run: pathlib.Path) -> bool:

@@ -3,6 +3,7 @@
 import functools
 import os
 import random
+import sys
 import threading
 
 import gymnasium
@@ -125,6 +126,21 @@ class FailsLate(toy.Uneven):
     if self.taken == 20:
       raise RuntimeError("hot motor")
     return super().step(action)
+
+
+class TextlessError(Exception):
+  def __str__(self):
+    raise KeyError("text")
+
+
+class FailsWithoutText(toy.Uneven):
+  def step(self, action):
+    raise TextlessError
+
+
+class Exits(toy.Uneven):
+  def step(self, action):
+    sys.exit(0)
 
 
 class FailsInSecondReset(toy.Target):
@@ -457,6 +473,8 @@ def test_resets_that_do_not_vary_are_noted(name, num_notes):
     ("FailsInFirstReset", _SPACES, "cold motor", "Fix this first"),
     ("FourResults", _SPACES, "values to unpack", "step() must return 5"),
     ("FailsLate", _SPACES, "hot motor", "Fix this first"),
+    ("FailsWithoutText", _SPACES, "because __str__ raised KeyError", "Fix this first"),
+    ("Exits", _SPACES, "The environment has called sys.exit(0).", "Fix this first"),
     ("Exclusive", _SPACES, "device is busy", "Fix this first"),
     ("Locked", _PICKLING, "cannot pickle", "not in env.kwargs"),
     (

@@ -151,6 +151,8 @@ def test_constructor_can_be_pickled():
     (config_lib.Env("HalfCheeta-v5"), "HalfCheeta"),
     (config_lib.Env("HalfCheetah-v99"), "v99"),
     (config_lib.Env("no_such_module:Env-v0"), "no_such_module"),
+    (config_lib.Env(":Env"), "'' is not the complete name of a module"),
+    (config_lib.Env(".toy:Counter"), "'.toy' is not the complete name of a module"),
     (config_lib.Env("tests.toy:Countre"), "Countre"),
     (config_lib.Env("tests.toy:Countre-v0"), "Countre"),
     (config_lib.Env(f"{_FAULTY}:make_nothing"), "NoneType"),
@@ -186,6 +188,12 @@ def test_constructor_can_be_pickled():
 def test_check_names_the_mistake(env, message):
   with pytest.raises(config_lib.ConfigError, match=message):
     make.check(env)
+
+
+def test_exit_of_an_environment_is_an_error(tmp_path):
+  kwargs = {"path": tmp_path / "log", "fault": "exit"}
+  with pytest.raises(RuntimeError, match=r"The environment has called sys.exit\(3\)"):
+    make.check(config_lib.Env(f"{_FAULTY}:LogsLifetime", kwargs))
 
 
 def test_check_notes_a_missing_time_limit():
@@ -237,6 +245,9 @@ def test_stated_length_is_the_configured_or_registered_limit(env, expected):
   assert make.stated_length(env) == expected
 
 
+_FOUR_STEPS = {"TimeLimit": {"max_episode_steps": 4}}
+
+
 @pytest.mark.parametrize(
   "env, expected",
   [
@@ -251,6 +262,8 @@ def test_stated_length_is_the_configured_or_registered_limit(env, expected):
     (config_lib.Env("tests.toy:Counter", max_length=9), 9),
     (config_lib.Env(f"{_FAULTY}:Odd-v0"), 2),
     (config_lib.Env(f"{_FAULTY}:make_cheetah"), 1000),
+    (config_lib.Env("tests.toy:Counter", wrappers=(_FOUR_STEPS,), action_repeat=2), 2),
+    (config_lib.Env("Pendulum-v1", wrappers=(_FOUR_STEPS,)), 4),
   ],
   ids=str,
 )

@@ -27,6 +27,8 @@ class Task(gymnasium.Env):
     before, self._position = self._position, 0.9 * self._position + float(action[0])
     if self._reward == "failure" and self._steps == 3:
       raise RuntimeError("The motor is hot.")
+    if self._reward == "exit" and self._steps == 3:
+      raise SystemExit
     reward = {
       "cost": -float(np.abs(action).sum()),
       "progress": self._position - before,
@@ -105,8 +107,9 @@ def test_terminations_tell_something_about_the_task():
   assert not _probe("InvertedPendulum-v5").has_constant_rewards
 
 
-def test_failures_are_left_to_training():
-  assert not _has_constant_rewards(reward="failure")
+@pytest.mark.parametrize("reward", ["failure", "exit"])
+def test_failures_are_left_to_training(reward):
+  assert not _has_constant_rewards(reward=reward)
 
 
 def test_unknown_environment_is_a_config_error():

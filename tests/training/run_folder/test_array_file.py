@@ -41,6 +41,14 @@ def test_arrays_are_read_unchanged(tmp_path):
     np.testing.assert_array_equal(loaded[name], array)
 
 
+def test_arrays_with_hundreds_of_fields_are_read_unchanged(tmp_path):
+  fields = [(f"sensor_{index:03d}", np.float32, (1,)) for index in range(1_000)]
+  np.savez(tmp_path / "x.npz", x=np.ones(2, fields))
+  np.testing.assert_array_equal(
+    array_file.read(tmp_path / "x.npz")["x"], np.ones(2, fields), strict=True
+  )
+
+
 @pytest.mark.parametrize(
   "shape, dtype, data",
   [

@@ -159,6 +159,19 @@ def test_run_with_another_name_is_not_the_newest_one(tmp_path):
   assert run_folder.find(tmp_path).path == newest.path
 
 
+def test_renamed_run_keeps_the_time_of_its_config(tmp_path):
+  old = run_folder.create(str(tmp_path), "a", CONFIG)
+  old.path.rename(tmp_path / "20261120T190000-a")
+  renamed = run_folder.create(str(tmp_path), "a", CONFIG).path.rename(tmp_path / "my-newest")
+  assert run_folder.find(tmp_path).path == renamed
+
+
+def test_path_that_is_not_utf_8_is_refused(tmp_path):
+  with pytest.raises(config_lib.ConfigError, match="--logdir .*valid UTF-8"):
+    run_folder.create(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"), "a", CONFIG)
+  assert not list(tmp_path.iterdir())
+
+
 def test_runs_with_checkpoints_precede_newer_runs_without_checkpoints(tmp_path):
   first = run_folder.create(str(tmp_path), "some", CONFIG)
   failed = run_folder.create(str(tmp_path), "some", CONFIG)
