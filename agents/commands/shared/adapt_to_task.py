@@ -21,6 +21,13 @@ _MAX_ENVS_OF_LONG_SEGMENTS = 16
 # Time limit, in steps, of tasks that register none, and the limit above which
 # episodes rarely reach it.
 _UNKNOWN_LENGTH, _MAX_LENGTH = 1000, 2000
+# Convolutions take most of the time, so updates make few passes over images.
+_IMAGES: dict[str, Any] = {
+  "algorithm.minibatch_size": 256,
+  "algorithm.update_epochs": 4,
+  "algorithm.recompute_advantages": False,
+}
+_NO_HIDDEN_LAYERS: dict[str, Any] = {"network.policy_layers": (), "network.value_layers": ()}
 
 
 def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,6 +50,12 @@ def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, An
   # Minibatches of recurrent policies consist of whole segments.
   if algorithm.update_every or config.network.recurrent or "algorithm.segment_length" in changes:
     return adapted
+  minibatch_size = algorithm.minibatch_size
+  if task.has_images:
+    adapted |= _IMAGES
+    minibatch_size = changes.get("algorithm.minibatch_size", _IMAGES["algorithm.minibatch_size"])
+    if not task.has_vectors and config.network.hidden == "dense":
+      adapted |= _NO_HIDDEN_LAYERS
   length = min(task.max_length or _UNKNOWN_LENGTH, _MAX_LENGTH)
   num_envs = number_of_envs(config.steps, length)
   batch_size = 1024 if config.steps < _SHORT_BUDGET else 2048
@@ -61,8 +74,8 @@ def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, An
     num_envs = config.num_envs
   return adapted | {
     "num_envs": num_envs,
-    "algorithm.segment_length": segment_length(batch_size, num_envs, algorithm.minibatch_size or 1),
-    "algorithm.minibatch_size": algorithm.minibatch_size,
+    "algorithm.segment_length": segment_length(batch_size, num_envs, minibatch_size or 1),
+    "algorithm.minibatch_size": minibatch_size,
   }
 
 

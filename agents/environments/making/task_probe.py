@@ -21,6 +21,8 @@ class Probe(NamedTuple):
   max_length: int | None  # Time limit in steps of the agent; None if unknown.
   is_discrete: bool  # Whether all parts of an action are choices.
   has_constant_rewards: bool  # Whether rewards do not depend on the state.
+  has_images: bool  # Whether observations contain images.
+  has_vectors: bool  # Whether observations contain anything but images.
 
 
 @make.exits_as_errors()
@@ -35,11 +37,14 @@ def probe(config: config_lib.Env) -> Probe:
   """
   make.check(config)
   with contextlib.closing(make.MakeEnv(config)()) as env:
-    leaves = spaces.leaves(env.action_space, is_action=True)
+    actions = spaces.leaves(env.action_space, is_action=True)
+    are_images = [leaf.is_image for leaf in spaces.leaves(env.observation_space)]
     return Probe(
       make.time_limit(env, config),
-      not any(isinstance(leaf.space, gymnasium.spaces.Box) for leaf in leaves),
+      not any(isinstance(leaf.space, gymnasium.spaces.Box) for leaf in actions),
       _can_visit(config, env) and _has_constant_rewards(env),
+      any(are_images),
+      not all(are_images),
     )
 
 

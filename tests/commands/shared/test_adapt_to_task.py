@@ -74,6 +74,31 @@ def test_recurrent_policies_keep_the_segments_of_their_preset(task):
   assert config.algorithm.learning_rate == 9e-4
 
 
+_PICTURES = {
+  "env.kwargs": {"render_mode": "rgb_array"},
+  "env.wrappers": [{"AddRenderObservation": {}}, {"ResizeObservation": {"shape": [84, 84]}}],
+}
+_WITH_STATE = {**_PICTURES, "env.wrappers": [{"AddRenderObservation": {"render_only": False}}]}
+
+
+@pytest.mark.parametrize(
+  "changes, minibatch, layers",
+  [
+    (_PICTURES, 256, ()),
+    ({**_PICTURES, "algorithm.minibatch_size": 128}, 128, ()),
+    ({**_PICTURES, "network.value_layers": [5]}, 256, (5,)),
+    ({**_PICTURES, "network.hidden": "tests.networks.test_feed_forward:Hidden"}, 256, (64, 64)),
+    (_WITH_STATE, 256, (64, 64)),
+  ],
+)
+def test_updates_make_few_passes_over_images(changes, minibatch, layers):
+  config = _settings("CartPole-v1", 100_000, **changes).config
+  algorithm = config.algorithm
+  assert algorithm.minibatch_size == minibatch and config.network.value_layers == layers
+  assert config.num_envs * algorithm.segment_length % minibatch == 0
+  assert algorithm.update_epochs == 4 and not algorithm.recompute_advantages
+
+
 def test_choices_get_an_entropy_bonus():
   config = _settings("CartPole-v1", 100_000).config
   assert config.algorithm.entropy_coef == 0.01

@@ -49,11 +49,24 @@ def _has_constant_rewards(**kwargs):
 
 
 def test_time_limit_and_kind_of_actions_are_those_of_the_environment():
-  assert _probe("CartPole-v1") == (500, True, False)
-  assert _probe("Pendulum-v1") == (200, False, False)
+  assert _probe("CartPole-v1")[:3] == (500, True, False)
+  assert _probe("Pendulum-v1")[:3] == (200, False, False)
   assert _probe("Pendulum-v1", max_length=70, action_repeat=2).max_length == 70
   assert _probe("Pendulum-v1", action_repeat=3).max_length == 67
   assert _probe(f"{__name__}:Task").max_length is None
+
+
+@pytest.mark.parametrize(
+  "wrappers, expected",
+  [
+    ((), (False, True)),
+    (({"AddRenderObservation": {}},), (True, False)),
+    (({"AddRenderObservation": {"render_only": False}},), (True, True)),
+  ],
+)
+def test_parts_of_observations_are_images_or_vectors(wrappers, expected):
+  task = _probe("CartPole-v1", kwargs={"render_mode": "rgb_array"}, wrappers=wrappers)
+  assert (task.has_images, task.has_vectors) == expected
 
 
 @pytest.mark.parametrize("space", ["multi_discrete", "multi_binary", "tuple"])
