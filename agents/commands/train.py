@@ -11,6 +11,7 @@ import argparse
 import functools
 import os
 import pathlib
+import shlex
 import sys
 import traceback
 from typing import Any
@@ -215,7 +216,7 @@ def _check_resumable(args: argparse.Namespace, run: str) -> None:
       raise config_lib.ConfigError(
         f"--{option} can't change an existing run; a resumed run takes --steps, --device, "
         "--video-every, --trace-graph, --no-env-processes, --code, --until and --minutes. To train "
-        f"its policy with other settings, start a new run: --from {run}."
+        f"its policy with other settings, start a new run: --from {shlex.quote(run)}."
       )
 
 
@@ -228,7 +229,7 @@ def _resumed(args: argparse.Namespace, run: str) -> tuple[merge_settings.Setting
   if entries.is_entry(folder.path):
     raise config_lib.ConfigError(
       f"{folder.path} is an entry of the zoo, which contains neither optimizer state nor episodes "
-      f"to resume. Start a new run with its policy: --from {run}."
+      f"to resume. Start a new run with its policy: --from {shlex.quote(run)}."
     )
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")

@@ -27,6 +27,8 @@ _IMAGES: dict[str, Any] = {
   "algorithm.update_epochs": 4,
   "algorithm.recompute_advantages": False,
 }
+# Settings of the command line to which the other sizes of a batch adapt.
+SIZES = {"num_envs", "algorithm.minibatch_size"}
 _NO_HIDDEN_LAYERS: dict[str, Any] = {"network.policy_layers": (), "network.value_layers": ()}
 
 
@@ -36,7 +38,8 @@ def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, An
   docs/algorithm.md gives the reasons.
 
   Args:
-    config: Settings of the run without this adaptation.
+    config: Settings of the run without this adaptation, and without SIZES of
+      the command line.
     changes: Settings of the command line, by dotted key.
 
   Raises:
@@ -50,10 +53,8 @@ def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, An
   # Minibatches of recurrent policies consist of whole segments.
   if algorithm.update_every or config.network.recurrent or "algorithm.segment_length" in changes:
     return adapted
-  minibatch_size = algorithm.minibatch_size
   if task.has_images:
     adapted |= _IMAGES
-    minibatch_size = changes.get("algorithm.minibatch_size", _IMAGES["algorithm.minibatch_size"])
     if not task.has_vectors and config.network.hidden == "dense":
       adapted |= _NO_HIDDEN_LAYERS
   length = min(task.max_length or _UNKNOWN_LENGTH, _MAX_LENGTH)
@@ -70,13 +71,12 @@ def adapt(config: config_lib.Config, changes: Mapping[str, Any]) -> dict[str, An
     adapted["algorithm.action_noise"] = "pink"
     num_envs = min(num_envs, _MAX_ENVS_OF_LONG_SEGMENTS)
     batch_size = max(batch_size, num_envs * min(length, _UNKNOWN_LENGTH))
-  if "num_envs" in changes:
-    num_envs = config.num_envs
-  return adapted | {
-    "num_envs": num_envs,
-    "algorithm.segment_length": segment_length(batch_size, num_envs, minibatch_size or 1),
-    "algorithm.minibatch_size": minibatch_size,
-  }
+  adapted.setdefault("algorithm.minibatch_size", algorithm.minibatch_size)
+  adapted |= {"num_envs": num_envs, **{key: changes[key] for key in SIZES & changes.keys()}}
+  sizes = adapted["num_envs"], adapted["algorithm.minibatch_size"] or 1
+  if all(isinstance(size, int) and size > 0 for size in sizes):  # Configs check other sizes.
+    adapted["algorithm.segment_length"] = segment_length(batch_size, *sizes)
+  return adapted
 
 
 def learning_rate(steps: int) -> float:

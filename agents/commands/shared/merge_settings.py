@@ -48,7 +48,9 @@ def of_new_run(name: str, preset_names: Sequence[str], changes: Mapping[str, Any
   if adapts:
     from agents.commands.shared import adapt_to_task  # Imports Gymnasium.
 
-    settings = _merge(name, layers, preset_names, changes).config
+    # The sizes of a batch need to fit together only after the adaptation.
+    others = {key: changes[key] for key in changes.keys() - adapt_to_task.SIZES}
+    settings = _merge(name, layers, preset_names, others).config
     if settings.env.id:
       adapted = adapt_to_task.adapt(settings, changes)
       layers.append((TASK_AND_BUDGET, config.override(adapted)))

@@ -59,12 +59,29 @@ def test_minibatches_divide_every_batch(num_envs, minibatch_size):
     ({"num_envs": 10}, (10, 128)),
     ({"algorithm.minibatch_size": 2048}, (16, 128)),
     ({"algorithm.minibatch_size": None}, (16, 64)),
+    ({"algorithm.minibatch_size": 100}, (16, 75)),
+    ({"num_envs": 3}, (3, 384)),
+    ({"num_envs": 3, "algorithm.minibatch_size": 5}, (3, 345)),
     ({"algorithm.segment_length": 10}, (64, 10)),
   ],
 )
 def test_batches_fit_to_settings_of_the_command_line(changes, batch):
   config = _settings("CartPole-v1", 100_000, **changes).config
   assert (config.num_envs, config.algorithm.segment_length) == batch
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {"num_envs": 0},
+    {"num_envs": "many"},
+    {"algorithm.minibatch_size": -1},
+    {"num_envs": 3, "algorithm.segment_length": 10},
+  ],
+)
+def test_invalid_sizes_of_the_command_line_are_reported(changes):
+  with pytest.raises(config_lib.ConfigError, match="num_envs|minibatch_size"):
+    _settings("CartPole-v1", 100_000, **changes)
 
 
 @pytest.mark.parametrize("task", ["CartPole-v1", "MountainCarContinuous-v0"])
