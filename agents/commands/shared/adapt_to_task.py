@@ -26,6 +26,7 @@ _IMAGES: dict[str, Any] = {
   "algorithm.minibatch_size": 256,
   "algorithm.update_epochs": 4,
   "algorithm.recompute_advantages": False,
+  "algorithm.learning_rate": _DEFAULTS.learning_rate,
 }
 # Settings of the command line to which the other sizes of a batch adapt.
 SIZES = {"num_envs", "algorithm.minibatch_size"}

@@ -114,6 +114,7 @@ def test_updates_make_few_passes_over_images(changes, minibatch, layers):
   assert algorithm.minibatch_size == minibatch and config.network.value_layers == layers
   assert config.num_envs * algorithm.segment_length % minibatch == 0
   assert algorithm.update_epochs == 4 and not algorithm.recompute_advantages
+  assert algorithm.learning_rate == 3e-4
 
 
 def test_choices_get_an_entropy_bonus():
