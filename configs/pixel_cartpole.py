@@ -34,3 +34,5 @@ CONFIG = default.CONFIG.override(
     "algorithm.normalize_observ": False,
   }
 )
+
+EXPECTED = dict(scores=(402, 426), interval=(402, 426), minutes=32.0)
