@@ -43,7 +43,7 @@ def _batch(stack, num_valid):
   )
 
 
-@pytest.mark.fast_variants(4)
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("use_xla", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("num_valid", [_ROWS, 6])
 @pytest.mark.parametrize("share_core", [True, False])

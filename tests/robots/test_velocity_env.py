@@ -141,6 +141,7 @@ def test_robot_starts_above_rough_ground():
   assert min(heights) > -0.02
 
 
+@pytest.mark.slow
 def test_commands_change_and_lie_in_their_range():
   env, commands = _env(), []
   for seed in range(30):
