@@ -118,9 +118,8 @@ def test_learner_recomputes_the_policy_that_acted(kind, setting):
       np.testing.assert_allclose(recomputed, acted, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-  "kind", ["lstm, two cells", pytest.param("gru, frames", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lstm, two cells", "gru, frames"])
 def test_values_of_true_successors_continue_the_recurrent_state(kind):
   """Compares `values` with results of `policy_and_value` for one sequence."""
   config = _config(kind)

@@ -723,7 +723,7 @@ def test_variables_contain_the_complete_state(config, policy):
     np.testing.assert_array_equal(state[name], value, err_msg=name)
 
 
-@pytest.mark.fast_variants(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
   "observation_space, action_space",
   [

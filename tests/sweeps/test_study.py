@@ -246,6 +246,7 @@ def test_consecutive_failures_end_the_sweep(storage):
     _run(_study(storage), fail, 20)
 
 
+@pytest.mark.slow
 def test_trials_below_the_median_are_pruned(storage):
   def learn(trial):
     for index in range(1, 9):

@@ -40,6 +40,7 @@ def test_first_epoch_equals_that_of_ppo():
     np.testing.assert_array_equal(array, states[1][name], name)
 
 
+@pytest.mark.slow
 def test_second_epoch_equals_ppo_on_mirror_images():
   batch = test_ppo._batch_of(test_ppo._transitions(0))
   states = []
