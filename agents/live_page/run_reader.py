@@ -10,7 +10,7 @@ import stat
 from typing import IO, Any
 
 from agents import config as config_lib
-from agents.training.run_folder import run_lock
+from agents.training.run_folder import report_line, run_lock
 
 _NUM_RECENT = 10  # Training reports that determine the remaining time.
 
@@ -169,12 +169,7 @@ def open_file(path: pathlib.Path) -> IO[bytes]:
 def _parse(line: bytes) -> dict[str, Any]:
   """Returns a row; replaces infinite numbers, which JSON lacks, by None."""
   row = json.loads(line, parse_constant=lambda _: None, parse_float=_finite)
-  if not (
-    isinstance(row, dict)
-    and row.get("phase") in ("train", "eval")
-    and all(isinstance(row.get(name), (int, float)) for name in ("step", "seconds"))
-    and isinstance(row.setdefault("return_mean", None), (int, float, type(None)))
-  ):
+  if not report_line.is_report(row):
     raise ValueError("The line is not a report.")
   return row
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import report_line, run_folder
 
 # Settings in which the runs of a group may differ: the seed, and settings that
 # do not affect learning.
@@ -128,21 +128,11 @@ def read(path: pathlib.Path) -> RunResults:
     text = metrics.read_text() if metrics.exists() else ""
     rows = [json.loads(line) for line in text.split("\n")[:-1]]
     for row in rows:
-      if not _is_report(row):
+      if not report_line.is_report(row):
         raise ValueError(f"{row!r} is not a report.")
   except (ValueError, RecursionError) as error:
     raise config_lib.ConfigError(f"{metrics} is damaged: {error}") from None
   return RunResults(name or path.name, path, folder.config, rows)
-
-
-def _is_report(row: Any) -> bool:
-  """Returns whether a row has the fields that all reports have."""
-  return (
-    isinstance(row, dict)
-    and row.get("phase") in ("train", "eval")
-    and all(isinstance(row.get(name), (int, float)) for name in ("step", "seconds"))
-    and isinstance(row.get("return_mean", ""), (int, float, type(None)))
-  )
 
 
 def group(runs: Sequence[RunResults]) -> list[RunGroup]:

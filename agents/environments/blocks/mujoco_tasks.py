@@ -48,8 +48,7 @@ class VectorizedMujocoTask:
   _fields: tuple[str, ...] = ()
   # Fields of `MjModel` that the formulas read.
   _model_fields: tuple[str, ...] = ()
-  # Observed fields, each with the index of its first observed row. Tasks with
-  # observed fields implement `_contact`.
+  # Observed fields, each with the index of its first observed row.
   _observed_fields: tuple[tuple[str, int], ...] = ()
 
   def __init__(self, envs: Sequence[Any], share_models: bool = True) -> None:
@@ -191,8 +190,7 @@ class VectorizedMujocoTask:
       parts["reward_survive"] = healthy * env._healthy_reward
       reward = reward + parts["reward_survive"]
       terminated = ~healthy & env._terminate_when_unhealthy
-    if self._observed_fields:
-      cost = cost + self._add_contact(indices, observ, parts)
+    cost = cost + self._add_contact(indices, observ, parts)
     for name, values in parts.items():
       self._reward_sums[name][indices] += values
 
@@ -232,27 +230,13 @@ class VectorizedMujocoTask:
 
   def _add_contact(
     self, indices: Any, observ: list[np.ndarray], parts: dict[str, np.ndarray]
-  ) -> np.ndarray:
-    """Adds observed fields to `observ`, and the contact cost to `parts`.
+  ) -> np.ndarray | float:
+    """Adds observed contacts to `observ`, and their cost to `parts`.
 
     Returns:
-      Contact costs, of shape [number of indices].
+      Contact costs, of shape [number of indices]; 0 if the task has none.
     """
-    forces, cost = self._contact(indices)
-    parts["reward_contact"] = -cost
-    for name, first_row in self._observed_fields:
-      if getattr(self._envs[0], f"_include_{name}_in_observation"):
-        field = forces if name == "cfrc_ext" else self._copies[name][indices]
-        observ.append(field[:, first_row:].reshape(len(field), -1))
-    return cost
-
-  def _contact(self, indices: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Returns contact forces and contact costs of some environments.
-
-    Returns:
-      Arrays of shape [number of indices, bodies, 6] and [number of indices].
-    """
-    raise NotImplementedError
+    return 0.0
 
   def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray) -> dict[str, Any]:
     """Returns the task-specific entries of one environment's info."""
@@ -302,7 +286,23 @@ class _Ant(VectorizedMujocoTask):
     z = qpos[:, 2]
     return np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1) & (low <= z) & (z <= high)
 
+  def _add_contact(
+    self, indices: Any, observ: list[np.ndarray], parts: dict[str, np.ndarray]
+  ) -> np.ndarray:
+    forces, cost = self._contact(indices)
+    parts["reward_contact"] = -cost
+    for name, first_row in self._observed_fields:
+      if getattr(self._envs[0], f"_include_{name}_in_observation"):
+        field = forces if name == "cfrc_ext" else self._copies[name][indices]
+        observ.append(field[:, first_row:].reshape(len(field), -1))
+    return cost
+
   def _contact(self, indices: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Returns contact forces and contact costs of some environments.
+
+    Returns:
+      Arrays of shape [number of indices, bodies, 6] and [number of indices].
+    """
     env = self._envs[0]
     forces = np.clip(self._copies["cfrc_ext"][indices], *env._contact_force_range)
     return forces, env._contact_cost_weight * _sum_of_squares(forces)
